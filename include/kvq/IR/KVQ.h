@@ -1,0 +1,65 @@
+//===- KVQ.h - The kvq dialect: attributes, types, ops ----------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_IR_KVQ_H
+#define KVQ_IR_KVQ_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+namespace mlir::kvq {
+
+/// One reduction over a group: the maximum or minimum of x or of |x|.
+struct RangeStatistic {
+  bool maximum;
+  bool absolute;
+};
+
+/// What a storage component of a cache holds. See `!kvq.cache`.
+enum class ComponentKind { Codes, Values, Scales, Zeros, First, Recent };
+
+/// The name of a component in reports, headers and Python.
+llvm::StringRef stringifyComponentKind(ComponentKind kind);
+
+/// One contiguous array of a cache's storage.
+struct StorageComponent {
+  ComponentKind kind;
+  llvm::SmallVector<int64_t> shape;
+  Type elementType;
+  /// Alignment of the array's start, in bytes.
+  int64_t alignment;
+
+  RankedTensorType getTensorType() const {
+    return RankedTensorType::get(shape, elementType);
+  }
+};
+
+} // namespace mlir::kvq
+
+#include "kvq/IR/KVQDialect.h.inc"
+#include "kvq/IR/KVQEnums.h.inc"
+
+#include "kvq/IR/KVQAttrInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kvq/IR/KVQAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "kvq/IR/KVQTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "kvq/IR/KVQOps.h.inc"
+
+#endif // KVQ_IR_KVQ_H

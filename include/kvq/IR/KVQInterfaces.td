@@ -1,0 +1,88 @@
+//===- KVQInterfaces.td - What a format must answer --------*- tablegen -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_IR_KVQINTERFACES_TD
+#define KVQ_IR_KVQINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
+  let cppNamespace = "::mlir::kvq";
+  let description = [{
+    How the values of a cache become codes and metadata, and back. Every op,
+    pass and conversion asks this interface; none asks for a format's name. A
+    new format is a new implementation (or new fields of `#kvq.format`), and
+    nothing else changes.
+
+    The `build…` methods emit scalar `arith` ops. They are used in the bodies of
+    structured ops, so the same arithmetic serves every target. What they emit
+    follows docs/Semantics.md bit for bit: no reciprocal, no contraction.
+  }];
+  let methods = [
+    InterfaceMethod<"True when elements are kept as they are: no codes, no "
+                    "metadata, nothing to compute.",
+      "bool", "isExact">,
+    InterfaceMethod<"Bits of one code; 0 when exact.",
+      "unsigned", "getCodeBits">,
+    InterfaceMethod<"True when codes are signed (symmetric round zero).",
+      "bool", "hasSignedCodes">,
+    InterfaceMethod<"Tokens that share one scale; 1 when exact.",
+      "int64_t", "getGroupTokens">,
+    InterfaceMethod<"Channels that share one scale, for rows of `headDim` "
+                    "channels.",
+      "int64_t", "getGroupChannels", (ins "int64_t":$headDim)>,
+    InterfaceMethod<"Stored type of a scale; null when exact.",
+      "::mlir::Type", "getScaleType">,
+    InterfaceMethod<"Stored type of a zero (real minimum); null when there is "
+                    "none.",
+      "::mlir::Type", "getZeroType">,
+    InterfaceMethod<"Bytes that the codes of `headDim` channels of one token "
+                    "take, packed.",
+      "int64_t", "getPackedBytes", (ins "int64_t":$headDim)>,
+    InterfaceMethod<[{
+        Checks that rows of `headDim` channels can be stored: groups divide
+        them and packed codes fill whole bytes. Reports expected and found.
+      }],
+      "::llvm::LogicalResult", "verifyHeadDim",
+      (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
+           "int64_t":$headDim)>,
+    InterfaceMethod<[{
+        The reductions over a group from which its scale and zero follow. Each
+        is a kind that is exact in any order (`maximumf`, `minimumf`), so that
+        every target computes the same bits.
+      }],
+      "::llvm::SmallVector<::mlir::kvq::RangeStatistic>",
+      "getRangeStatistics">,
+    InterfaceMethod<[{
+        Emits the stored scale (first) and zero (second; null value if the
+        format has none) of a group from its `statistics`, f32 values in the
+        order of `getRangeStatistics`.
+      }],
+      "std::pair<::mlir::Value, ::mlir::Value>", "buildMetadata",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::ValueRange":$statistics)>,
+    InterfaceMethod<"Emits the i8 code of the f32 `value` under stored "
+                    "metadata; `zero` is null when there is none.",
+      "::mlir::Value", "buildEncode",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$value, "::mlir::Value":$scale,
+           "::mlir::Value":$zero)>,
+    InterfaceMethod<"Emits the f32 number that an i8 code stands for before "
+                    "scale and zero apply.",
+      "::mlir::Value", "buildCodeValue",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$code)>,
+    InterfaceMethod<"Emits the f32 value of an i8 code: code value times scale, "
+                    "plus zero; two roundings, never fused.",
+      "::mlir::Value", "buildDecode",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$code, "::mlir::Value":$scale,
+           "::mlir::Value":$zero)>
+  ];
+}
+
+#endif // KVQ_IR_KVQINTERFACES_TD

@@ -1,0 +1,384 @@
+//===- KVQOps.td - The ops of the kvq dialect --------------*- tablegen -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_IR_KVQOPS_TD
+#define KVQ_IR_KVQOPS_TD
+
+include "kvq/IR/KVQDialect.td"
+include "kvq/IR/KVQAttrs.td"
+include "kvq/IR/KVQTypes.td"
+include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+include "mlir/IR/OpAsmInterface.td"
+
+class KVQ_Op<string mnemonic, list<Trait> traits = []>
+    : Op<KVQ_Dialect, mnemonic, traits>;
+
+def KVQ_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
+def KVQ_MetadataTensor : RankedTensorOf<[F16, F32]>;
+def KVQ_CodeTensor : RankedTensorOf<[I8]>;
+def KVQ_LengthTensor : 1DTensorOf<[I64]>;
+
+//===----------------------------------------------------------------------===//
+// Value level
+//===----------------------------------------------------------------------===//
+
+class KVQ_ValueOp<string mnemonic, list<Trait> traits = []>
+    : KVQ_Op<mnemonic, !listconcat(traits, [
+        Pure, DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<TilingInterface, [
+          "getIterationDomain", "getLoopIteratorTypes",
+          "getTiledImplementation", "getResultTilePosition"]>,
+        DeclareOpInterfaceMethods<AggregatedOpInterface,
+                                  ["decomposeOperation"]>])> {
+  let arguments = (ins KVQ_FormatInterface:$format,
+                       Variadic<AnyRankedTensor>:$inputs,
+                       Variadic<AnyRankedTensor>:$inits);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $format `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $inits `:` type($inits) `)` attr-dict
+    `->` type($results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitsMutable();
+    }
+  }];
+}
+
+def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
+  let summary = "float values to codes, scales and zeros";
+  let description = [{
+    Input `x: ... x tokens x head_dim` of f16, bf16 or f32. Outputs: codes of the
+    same shape (i8, one code a byte), scales
+    `... x tokens/n x head_dim/g`, and zeros of that shape if the format has
+    them, for groups of n tokens and g channels.
+
+    Infinite inputs count as the largest finite value of the input type. The
+    codes are bit for bit those of docs/Semantics.md on every target.
+
+    Errors: tokens or head_dim that the group does not divide, shapes that do
+    not follow from the input, an exact format.
+
+    ```mlir
+    %c, %s = kvq.quantize #kvq.format<codes = i4, group = [1, 32], scale = f16>
+        ins(%x : tensor<2x64x128xf16>)
+        outs(%c0, %s0 : tensor<2x64x128xi8>, tensor<2x64x4xf16>)
+        -> tensor<2x64x128xi8>, tensor<2x64x4xf16>
+    ```
+  }];
+}
+
+def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
+  let summary = "codes, scales and zeros to float values";
+  let description = [{
+    The inverse of `kvq.quantize`: value = code * scale, plus the zero if there
+    is one, in f32, rounded once more to the output's element type.
+
+    A group may be only partly there: with n tokens in a group, `t` tokens
+    read ceil(t/n) rows of metadata.
+
+    ```mlir
+    %y = kvq.dequantize #kvq.format<codes = i4, group = [1, 32], scale = f16>
+        ins(%c, %s : tensor<64x128xi8>, tensor<64x4xf16>)
+        outs(%y0 : tensor<64x128xf32>) -> tensor<64x128xf32>
+    ```
+  }];
+}
+
+def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
+  let summary = "codes, one a byte, to packed bytes";
+  let description = [{
+    `... x head_dim` codes to `... x packed bytes`. Planar within a row: with
+    k = 8/bits codes in a byte, byte j holds element j in its lowest bits,
+    element j + head_dim/k in the next, and so on. Signed codes are two's
+    complement. With 8 bits the bytes are the codes.
+  }];
+}
+
+def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
+  let summary = "packed bytes to codes, one a byte";
+  let description = [{
+    The inverse of `kvq.pack`: signed codes are sign-extended to i8, unsigned
+    ones zero-extended.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Cache level
+//===----------------------------------------------------------------------===//
+
+def KVQ_EmptyOp : KVQ_Op<"empty", [Pure]> {
+  let summary = "a cache without tokens";
+  let description = [{
+    A cache whose storage holds nothing yet: its bytes are unspecified and never
+    influence a result. Takes the capacity in tokens where the type leaves it
+    dynamic.
+  }];
+  let arguments = (ins Optional<Index>:$capacity);
+  let results = (outs KVQ_CacheType:$cache);
+  let assemblyFormat = [{
+    (`(` $capacity^ `)`)? attr-dict `:` type($cache)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_FromComponentsOp : KVQ_Op<"from_components", [Pure]> {
+  let summary = "a cache over given storage components";
+  let description = [{
+    Takes the storage components of the result type, in their order (see
+    `!kvq.cache`), and yields the cache that they are. This is how a cache
+    comes from bytes that something else owns, and what `kvq-fuse-dequantize`
+    makes from the operands of a dequantize.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$components);
+  let results = (outs KVQ_CacheType:$cache);
+  let assemblyFormat = [{
+    $components attr-dict `:` type($components) `->` type($cache)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
+  let summary = "quantizes and stores new tokens";
+  let description = [{
+    Appends to sequence b of `cache` its next `counts[b]` tokens (all of them
+    without `counts`) of `tokens: batch x kv_heads x new_tokens x head_dim`,
+    behind the `lengths[b]` tokens that are there. They are rounded to the
+    cache's element type; whole token groups that leave the recent window are
+    quantized, packed and stored.
+
+    A cache with a recent window takes `flushed`, the quantized tokens of each
+    sequence before the append. The host then holds
+    `lengths + counts` and, with E = exact_first, R = recent, n the token group,
+    `max(flushed, floor(max(0, length - E - R)/n)*n)`.
+
+    Any split of the same tokens into appends gives the same bytes. The host
+    guarantees `lengths[b] + counts[b] <= capacity`.
+  }];
+  let arguments = (ins
+    KVQ_FloatTensor:$tokens,
+    KVQ_CacheType:$cache,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    Optional<KVQ_LengthTensor>:$counts);
+  let results = (outs KVQ_CacheType:$result);
+  let assemblyFormat = [{
+    `ins` `(` $tokens `:` type($tokens) `)`
+    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    (`counts` `(` $counts^ `:` type($counts) `)`)?
+    `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_AttentionOp : KVQ_Op<"attention", [
+    Pure, AttrSizedOperandSegments, DestinationStyleOpInterface]> {
+  let summary = "attention of queries over a KV cache";
+  let description = [{
+    `query: batch x query_heads x query_tokens x head_dim`; the result has the
+    shape of the query with the value cache's head_dim. Query head i reads KV
+    head floor(i / (query_heads / kv_heads)). Scores are
+    `scale * sum_c q[c] k[c]`; the output is sum_t softmax(score)_t v_t, with
+    f32 accumulation.
+
+    `lengths[b]` is the number of tokens in sequence b, the queries' own
+    included: attention reads the cache as it is after the append. With `causal`,
+    query i of n sits at position length - n + i and sees the tokens up to its
+    own. A row that sees no token gives 0.
+
+    A cache with a recent window needs its `key_flushed` or `value_flushed`, the
+    quantized tokens of each sequence (see `!kvq.cache`).
+
+    Key and value may also be float tensors
+    `batch x kv_heads x tokens x head_dim`; such an op has no lowering of its
+    own, `kvq-fuse-dequantize` turns it into one over caches.
+
+    ```mlir
+    %o = kvq.attention ins(%q, %k, %v : tensor<1x32x1x128xf32>, !kc, !vc)
+        lengths(%n : tensor<1xi64>) key_flushed(%f : tensor<1xi64>)
+        outs(%init : tensor<1x32x1x128xf32>)
+        {scale = 0.0883883461 : f32, causal} -> tensor<1x32x1x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    KVQ_FloatTensor:$query,
+    AnyTypeOf<[KVQ_CacheType, KVQ_FloatTensor]>:$key,
+    AnyTypeOf<[KVQ_CacheType, KVQ_FloatTensor]>:$value,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$keyFlushed,
+    Optional<KVQ_LengthTensor>:$valueFlushed,
+    KVQ_FloatTensor:$init,
+    F32Attr:$scale,
+    UnitAttr:$causal);
+  let results = (outs KVQ_FloatTensor:$result);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:`
+      type($query) `,` type($key) `,` type($value) `)`
+    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`key_flushed` `(` $keyFlushed^ `:` type($keyFlushed) `)`)?
+    (`value_flushed` `(` $valueFlushed^ `:` type($valueFlushed) `)`)?
+    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitMutable();
+    }
+    /// Query heads that share one KV head.
+    int64_t getGroupSize();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level
+//===----------------------------------------------------------------------===//
+
+def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
+    Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getIterationDomain", "getLoopIteratorTypes", "getTiledImplementation",
+      "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<PartialReductionOpInterface, [
+      "generateInitialTensorForPartialReduction", "tileToPartialReduction",
+      "mergeReductions", "getPartialResultTilePosition"]>]> {
+  let summary = "online softmax over a token range of one sequence and KV head";
+  let description = [{
+    Folds the tokens `[begin, end)` of sequence `batch`, KV head `head`, into a
+    running accumulator, maximum and sum:
+
+    ```
+    s[r, t] = sum_c query[r, c] k[t, c]
+    max'[r] = max(max[r], max_t s[r, t])
+    p[r, t] = exp2(s[r, t] - max'[r])
+    sum'[r] = sum[r] exp2(max[r] - max'[r]) + sum_t p[r, t]
+    acc'[r, c] = acc[r, c] exp2(max[r] - max'[r]) + sum_t p[r, t] v[t, c]
+    ```
+
+    `query: rows x head_dim` (f32) is already multiplied by scale * log2(e), so
+    scores are in the log2 domain. The identity is acc 0, max -inf, sum 0; an
+    empty range changes nothing.
+
+    `key_flushed` and `value_flushed` are the sequence's quantized token counts.
+    `key_region` and `value_region` name the region that all tokens of the range
+    lie in; `tile` bounds the range's extent. `kvq-tile-attention` sets them,
+    `kvq-decompose-attention` needs them.
+
+    The tiling domain is the token range, a reduction: tiles start at multiples
+    of the token group.
+  }];
+  let arguments = (ins
+    KVQ_FloatTensor:$query,
+    KVQ_CacheType:$key,
+    KVQ_CacheType:$value,
+    Index:$batch,
+    Index:$head,
+    Index:$begin,
+    Index:$end,
+    Index:$keyFlushed,
+    Index:$valueFlushed,
+    2DTensorOf<[F32]>:$acc,
+    1DTensorOf<[F32]>:$max,
+    1DTensorOf<[F32]>:$sum,
+    OptionalAttr<KVQ_RegionAttr>:$keyRegion,
+    OptionalAttr<KVQ_RegionAttr>:$valueRegion,
+    OptionalAttr<I64Attr>:$tile);
+  let results = (outs
+    2DTensorOf<[F32]>:$accResult,
+    1DTensorOf<[F32]>:$maxResult,
+    1DTensorOf<[F32]>:$sumResult);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:`
+      type($query) `,` type($key) `,` type($value) `)`
+    `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
+    `flushed` `[` $keyFlushed `,` $valueFlushed `]`
+    `outs` `(` $acc `,` $max `,` $sum `:`
+      type($acc) `,` type($max) `,` type($sum) `)`
+    attr-dict `->` type($accResult) `,` type($maxResult) `,` type($sumResult)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+}
+
+def KVQ_MergePartialsOp : KVQ_Op<"merge_partials", [
+    Pure, AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<AggregatedOpInterface,
+                              ["decomposeOperation"]>]> {
+  let summary = "merges partial attentions in a fixed order";
+  let description = [{
+    Merges partial attentions over disjoint token ranges,
+    `acc: splits x ... x head_dim` and `max, sum: splits x ...`, into the
+    running state of the outputs, `... x head_dim` and `...`:
+
+    ```
+    max'[r] = max(max[r], max_s maxes[s, r])
+    w[s, r] = exp2(maxes[s, r] - max'[r])
+    sum'[r] = exp2(max[r] - max'[r]) sum[r] + sum_s w[s, r] sums[s, r]
+    acc'[r, c] = exp2(max[r] - max'[r]) acc[r, c] + sum_s w[s, r] accs[s, r, c]
+    ```
+
+    in f32, splits in order, so the same partials give the same bits. A partial
+    that saw no token (max -inf) weighs 0.
+  }];
+  let arguments = (ins
+    Variadic<RankedTensorOf<[F32]>>:$inputs,
+    Variadic<RankedTensorOf<[F32]>>:$inits);
+  let results = (outs Variadic<RankedTensorOf<[F32]>>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $inits `:` type($inits) `)` attr-dict `->` type($results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitsMutable();
+    }
+  }];
+}
+
+def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
+  let summary = "codes and metadata of a token range of one region";
+  let description = [{
+    Reads tokens `[begin, end)` of sequence `batch`, KV head `head`, all of which
+    lie in `region`. Results, with t = end - begin tokens:
+
+    - quantized: codes `t x head_dim` (i8, unpacked), scales, and zeros if the
+      format has them: `t x head_dim/g` with one token in a group, and
+      `1 x head_dim/g` with several, for such a range lies within one group;
+    - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
+  }];
+  let arguments = (ins
+    KVQ_CacheType:$cache,
+    Index:$batch,
+    Index:$head,
+    Index:$begin,
+    Index:$end,
+    KVQ_RegionAttr:$region);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
+    attr-dict `:` type($cache) `->` type($results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The result types for a tile of `cache` in `region`.
+    static ::llvm::SmallVector<::mlir::Type> getTileTypes(
+        ::mlir::kvq::CacheType cache, ::mlir::kvq::Region region);
+    /// True when the tile holds codes rather than exact values.
+    static bool hasCodes(::mlir::kvq::CacheType cache,
+                         ::mlir::kvq::Region region);
+  }];
+}
+
+#endif // KVQ_IR_KVQOPS_TD

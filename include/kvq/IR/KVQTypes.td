@@ -1,0 +1,92 @@
+//===- KVQTypes.td - The cache type ------------------------*- tablegen -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_IR_KVQTYPES_TD
+#define KVQ_IR_KVQTYPES_TD
+
+include "kvq/IR/KVQDialect.td"
+include "kvq/IR/KVQAttrs.td"
+
+def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
+  let mnemonic = "cache";
+  let summary = "one side (keys or values) of one layer's KV cache";
+  let description = [{
+    ```mlir
+    #k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
+    !kvq.cache<1x8x?x128xf16, #k, exact_first = 4, recent = 64>
+    ```
+
+    Shape: `batch x kv_heads x capacity x head_dim`; `capacity` counts tokens and
+    may be dynamic, the others are static. The element type is what exact
+    tokens hold and what values are rounded to before they are quantized.
+
+    - `exact_first = E`: the first E tokens of a sequence stay exact.
+    - `recent = R`: at least the newest R tokens stay exact; they are quantized
+      a token group at a time, so R to R+n-1 tokens are exact for groups of n.
+      It is required (and may be 0) when groups span several tokens.
+
+    Lengths and flushed counts are operands of the ops, owned by the host. A
+    sequence of `length` tokens has `flushed` quantized ones,
+    `max(flushed before, floor(max(0, length-E-R)/n)*n)`; where a token lies is
+    a function of its position and of these two alone:
+
+    | position p | region | row |
+    |---|---|---|
+    | p < E | `first` | p |
+    | E <= p < E+flushed | `codes` | p-E; its metadata in row (p-E)/n |
+    | otherwise | `recent` | (p-E) mod (R+n-1) |
+
+    Storage components, in this order, contiguous, each only where it is needed
+    (C is the capacity, `rows` = floor(max(0, C-E-R)/n)*n):
+
+    | component | shape | element |
+    |---|---|---|
+    | `codes` | batch x kv_heads x rows x packed bytes | i8 |
+    | `values` (exact formats) | batch x kv_heads x rows x head_dim | T |
+    | `scales` | batch x kv_heads x rows/n x head_dim/g | scale type |
+    | `zeros` | as `scales` | zero type |
+    | `first` | batch x kv_heads x E x head_dim | T |
+    | `recent` | batch x kv_heads x R+n-1 x head_dim | T |
+
+    Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
+    element j in its lowest bits, element j + head_dim/k in the next, and so on;
+    signed codes are two's complement. Rows start at a byte.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$shape,
+    "::mlir::Type":$elementType,
+    "::mlir::kvq::FormatInterface":$format,
+    "int64_t":$exactFirst,
+    "std::optional<int64_t>":$recent);
+  let extraClassDeclaration = [{
+    int64_t getBatch() const { return getShape()[0]; }
+    int64_t getHeads() const { return getShape()[1]; }
+    int64_t getCapacity() const { return getShape()[2]; }
+    int64_t getHeadDim() const { return getShape()[3]; }
+
+    /// Tokens that are flushed together: the token extent of a group.
+    int64_t getTokenGroup() const;
+    /// Rows of the `recent` ring, R+n-1; 0 when every token is quantized as it
+    /// is appended.
+    int64_t getRecentRows() const;
+    bool hasRecentWindow() const { return getRecentRows() != 0; }
+
+    /// The storage components for a cache of `capacity` tokens (dynamic
+    /// extents where that is `ShapedType::kDynamic`). The only list of them:
+    /// allocation, expansion and byte counts all read it.
+    ::llvm::SmallVector<StorageComponent> getComponents(int64_t capacity) const;
+    ::llvm::SmallVector<StorageComponent> getComponents() const {
+      return getComponents(getCapacity());
+    }
+    /// Index of the component `kind` in `getComponents`.
+    std::optional<unsigned> findComponent(ComponentKind kind) const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif // KVQ_IR_KVQTYPES_TD

@@ -1,0 +1,26 @@
+//===- InitAll.h - Registers all that kvq brings ----------------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_INITALL_H
+#define KVQ_INITALL_H
+
+#include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
+#include "kvq/Pipelines/Pipelines.h"
+#include "kvq/Transforms/Passes.h"
+
+namespace mlir::kvq {
+
+/// Registers the dialect and what its ops need to bufferize and lower.
+void registerAllDialects(DialectRegistry &registry);
+
+/// Registers all passes and pipelines.
+void registerAllPasses();
+
+} // namespace mlir::kvq
+
+#endif // KVQ_INITALL_H

@@ -1,0 +1,45 @@
+//===- Pipelines.h - Pipelines from caches to machine code ------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_PIPELINES_PIPELINES_H
+#define KVQ_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::kvq {
+
+/// Options of `kvq-cpu-pipeline`.
+struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
+  PassOptions::Option<int64_t> splits{
+      *this, "splits",
+      llvm::cl::desc("Token ranges per sequence, attended to independently"),
+      llvm::cl::init(1)};
+  PassOptions::Option<int64_t> tileTokens{
+      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
+      llvm::cl::init(64)};
+  PassOptions::Option<int64_t> vectorWidth{
+      *this, "vector-width",
+      llvm::cl::desc("Elements of f32 in a vector register"),
+      llvm::cl::init(8)};
+};
+
+/// Attention over caches to tile-sized structured ops on tensors. Neutral to
+/// the target: the CPU and the GPU pipeline both begin with it.
+void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
+
+/// Tensors to buffers, over function borders, in place.
+void buildBufferizePipeline(OpPassManager &pm);
+
+/// Caches to the LLVM dialect for the CPU.
+void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
+
+void registerPipelines();
+
+} // namespace mlir::kvq
+
+#endif // KVQ_PIPELINES_PIPELINES_H

@@ -1,0 +1,190 @@
+//===- CacheType.cpp - Syntax, checks and storage of !kvq.cache ----------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/IR/KVQ.h"
+
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
+  switch (kind) {
+  case ComponentKind::Codes:
+    return "codes";
+  case ComponentKind::Values:
+    return "values";
+  case ComponentKind::Scales:
+    return "scales";
+  case ComponentKind::Zeros:
+    return "zeros";
+  case ComponentKind::First:
+    return "first";
+  case ComponentKind::Recent:
+    return "recent";
+  }
+  llvm_unreachable("unknown storage component");
+}
+
+//===----------------------------------------------------------------------===//
+// Syntax
+//===----------------------------------------------------------------------===//
+
+/// Parses `, exact_first = E` and `, recent = R`, in any order, each once.
+static ParseResult parseWindows(AsmParser &parser, int64_t &exactFirst,
+                                std::optional<int64_t> &recent) {
+  bool hasExactFirst = false;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    int64_t count;
+    if (parser.parseKeyword(&name))
+      return failure();
+    bool isExactFirst = name == "exact_first", isRecent = name == "recent";
+    if (!isExactFirst && !isRecent)
+      return parser.emitError(loc)
+             << "expected 'exact_first' or 'recent', got '" << name << "'";
+    if ((isExactFirst && hasExactFirst) || (isRecent && recent))
+      return parser.emitError(loc)
+             << "parameter '" << name << "' is given twice";
+    if (parser.parseEqual() || parser.parseInteger(count))
+      return failure();
+    if (isRecent) {
+      recent = count;
+      continue;
+    }
+    exactFirst = count;
+    hasExactFirst = true;
+  }
+  return success();
+}
+
+Type CacheType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  FormatInterface format;
+  int64_t exactFirst = 0;
+  std::optional<int64_t> recent;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/true) ||
+      parser.parseType(elementType) || parser.parseComma() ||
+      parser.parseAttribute(format) ||
+      parseWindows(parser, exactFirst, recent) || parser.parseGreater())
+    return {};
+  return parser.getChecked<CacheType>(loc, parser.getContext(), ArrayRef(shape),
+                                      elementType, format, exactFirst, recent);
+}
+
+void CacheType::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printDimensionList(getShape());
+  printer << "x" << getElementType() << ", " << getFormat();
+  if (getExactFirst() != 0)
+    printer << ", exact_first = " << getExactFirst();
+  if (getRecent())
+    printer << ", recent = " << *getRecent();
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<int64_t> shape, Type elementType,
+                                FormatInterface format, int64_t exactFirst,
+                                std::optional<int64_t> recent) {
+  if (shape.size() != 4)
+    return emitError() << "expected a shape of 4 extents, batch x kv_heads x "
+                          "capacity x head_dim, got "
+                       << shape.size();
+  for (auto [axis, name] : {std::pair(0, "batch"), std::pair(1, "kv_heads"),
+                            std::pair(3, "head_dim")}) {
+    if (ShapedType::isDynamic(shape[axis]))
+      return emitError() << "expected a static " << name << ", got '?'";
+    if (shape[axis] < 1)
+      return emitError() << "expected a " << name << " of at least 1, got "
+                         << shape[axis];
+  }
+  if (!elementType.isF16() && !elementType.isBF16() && !elementType.isF32())
+    return emitError() << "expected element type f16, bf16 or f32, got "
+                       << elementType;
+  if (exactFirst < 0)
+    return emitError() << "expected exact_first of at least 0, got "
+                       << exactFirst;
+  if (recent && *recent < 0)
+    return emitError() << "expected recent of at least 0, got " << *recent;
+  if (format.isExact() && (recent || exactFirst != 0))
+    return emitError() << "exact elements need no exact window: expected "
+                          "neither exact_first nor recent with codes = none";
+  if (format.getGroupTokens() > 1 && !recent)
+    return emitError() << "a group of " << format.getGroupTokens()
+                       << " tokens has no range before all of them are there: "
+                          "expected an exact window ('recent = R')";
+  return format.verifyHeadDim(emitError, shape[3]);
+}
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+int64_t CacheType::getTokenGroup() const {
+  return getFormat().getGroupTokens();
+}
+
+int64_t CacheType::getRecentRows() const {
+  return getRecent().value_or(0) + getTokenGroup() - 1;
+}
+
+/// Rows of quantized tokens that a cache of `capacity` tokens can come to hold.
+static int64_t getQuantizedRows(CacheType type, int64_t capacity) {
+  if (ShapedType::isDynamic(capacity))
+    return ShapedType::kDynamic;
+  int64_t group = type.getTokenGroup();
+  int64_t beyondWindows =
+      capacity - type.getExactFirst() - type.getRecent().value_or(0);
+  return std::max<int64_t>(beyondWindows, 0) / group * group;
+}
+
+SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
+  // A cache line, so that no row of the first token is split.
+  constexpr int64_t kAlignment = 64;
+  FormatInterface format = getFormat();
+  int64_t headDim = getHeadDim();
+  SmallVector<StorageComponent> components;
+  auto add = [&](ComponentKind kind, int64_t rows, int64_t rowSize, Type type) {
+    components.push_back(
+        {kind, {getBatch(), getHeads(), rows, rowSize}, type, kAlignment});
+  };
+
+  int64_t rows = getQuantizedRows(*this, capacity);
+  if (format.isExact()) {
+    add(ComponentKind::Values, rows, headDim, getElementType());
+  } else {
+    int64_t group = getTokenGroup();
+    int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
+    int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
+    add(ComponentKind::Codes, rows, format.getPackedBytes(headDim),
+        IntegerType::get(getContext(), 8));
+    add(ComponentKind::Scales, groupRows, groupsPerRow, format.getScaleType());
+    if (Type zero = format.getZeroType())
+      add(ComponentKind::Zeros, groupRows, groupsPerRow, zero);
+  }
+  if (getExactFirst() != 0)
+    add(ComponentKind::First, getExactFirst(), headDim, getElementType());
+  if (hasRecentWindow())
+    add(ComponentKind::Recent, getRecentRows(), headDim, getElementType());
+  return components;
+}
+
+std::optional<unsigned> CacheType::findComponent(ComponentKind kind) const {
+  for (auto [index, component] : llvm::enumerate(getComponents()))
+    if (component.kind == kind)
+      return index;
+  return std::nullopt;
+}

@@ -1,0 +1,121 @@
+//===- TileOps.cpp - Verifiers of the tile-level ops ---------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/IR/KVQ.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// PartialAttentionOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange PartialAttentionOp::getDpsInitsMutable() {
+  // acc, max and sum are consecutive operands.
+  return MutableOperandRange(getOperation(), getAccMutable().getOperandNumber(),
+                             3);
+}
+
+LogicalResult PartialAttentionOp::verify() {
+  auto query = cast<RankedTensorType>(getQuery().getType());
+  auto acc = cast<RankedTensorType>(getAcc().getType());
+  if (query.getRank() != 2 || !query.hasStaticShape() ||
+      !query.getElementType().isF32())
+    return emitOpError("expected a static f32 query, rows x head_dim, got ")
+           << query;
+  int64_t rows = query.getDimSize(0);
+  if (query.getDimSize(1) != getKey().getType().getHeadDim())
+    return emitOpError("expected a query with the keys' head_dim ")
+           << getKey().getType().getHeadDim() << ", got "
+           << query.getDimSize(1);
+  SmallVector<int64_t> accShape = {rows, getValue().getType().getHeadDim()};
+  if (acc.getShape() != ArrayRef(accShape))
+    return emitOpError("expected an accumulator of ")
+           << accShape[0] << " x " << accShape[1] << ", got " << acc;
+  for (Value state : {getMax(), getSum()})
+    if (cast<RankedTensorType>(state.getType()).getDimSize(0) != rows)
+      return emitOpError("expected a maximum and a sum for ")
+             << rows << " rows, got " << state.getType();
+  for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
+    if (init.getType() != result.getType())
+      return emitOpError("expected a result of type ")
+             << init.getType() << ", got " << result.getType();
+  if (getKeyRegion().has_value() != getValueRegion().has_value())
+    return emitOpError("expected both key_region and value_region or neither");
+  if (getTile() && *getTile() < 1)
+    return emitOpError("expected a tile of at least 1 token, got ")
+           << *getTile();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MergePartialsOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MergePartialsOp::verify() {
+  constexpr StringRef kNames[] = {"acc", "max", "sum"};
+  if (getInputs().size() != 3 || getInits().size() != 3)
+    return emitOpError("expected acc, max and sum as inputs and as outputs, got ")
+           << getInputs().size() << " and " << getInits().size();
+  auto acc = cast<RankedTensorType>(getInputs().front().getType());
+  if (acc.getRank() < 2)
+    return emitOpError("expected partial accumulators of rank 2 or more, "
+                       "splits x ... x head_dim, got ")
+           << acc;
+  ArrayRef<int64_t> partialRows = acc.getShape().drop_back();
+  for (auto [i, name] : llvm::enumerate(kNames)) {
+    auto input = cast<RankedTensorType>(getInputs()[i].getType());
+    auto init = cast<RankedTensorType>(getInits()[i].getType());
+    if (i != 0 && input.getShape() != partialRows)
+      return emitOpError("expected the ")
+             << name << " of " << acc << " without head_dim, got " << input;
+    if (input.getShape().drop_front() != init.getShape())
+      return emitOpError("expected the output ")
+             << name << " of " << input << " without splits, got " << init;
+    if (getResults()[i].getType() != init)
+      return emitOpError("expected a result of type ")
+             << init << ", got " << getResults()[i].getType();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoadTileOp
+//===----------------------------------------------------------------------===//
+
+bool LoadTileOp::hasCodes(CacheType cache, Region region) {
+  return region == Region::Codes && !cache.getFormat().isExact();
+}
+
+SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, Region region) {
+  int64_t headDim = cache.getHeadDim();
+  constexpr int64_t kDynamic = ShapedType::kDynamic;
+  if (!hasCodes(cache, region))
+    return {RankedTensorType::get({kDynamic, headDim}, cache.getElementType())};
+  FormatInterface format = cache.getFormat();
+  int64_t rows = format.getGroupTokens() == 1 ? kDynamic : 1;
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  SmallVector<Type> types = {RankedTensorType::get(
+      {kDynamic, headDim}, IntegerType::get(cache.getContext(), 8))};
+  types.push_back(RankedTensorType::get({rows, groups}, format.getScaleType()));
+  if (Type zero = format.getZeroType())
+    types.push_back(RankedTensorType::get({rows, groups}, zero));
+  return types;
+}
+
+LogicalResult LoadTileOp::verify() {
+  CacheType cache = getCache().getType();
+  if (getRegion() == Region::First && cache.getExactFirst() == 0)
+    return emitOpError("the cache has no region 'first': exact_first is 0");
+  if (getRegion() == Region::Recent && !cache.hasRecentWindow())
+    return emitOpError("the cache has no region 'recent'");
+  SmallVector<Type> expected = getTileTypes(cache, getRegion());
+  if (!llvm::equal(expected, getResultTypes()))
+    return emitOpError("expected tile types ")
+           << expected << ", got " << getResultTypes();
+  return success();
+}

@@ -1,0 +1,20 @@
+//===- InitAll.cpp - Registers all that kvq brings ----------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/InitAll.h"
+
+using namespace mlir;
+
+void kvq::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<KVQDialect>();
+}
+
+void kvq::registerAllPasses() {
+  registerKVQPasses();
+  registerKVQConversionPasses();
+  registerPipelines();
+}

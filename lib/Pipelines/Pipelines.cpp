@@ -1,0 +1,48 @@
+//===- Pipelines.cpp - Pipelines from caches to machine code ------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Pipelines/Pipelines.h"
+
+#include "kvq/Conversion/Passes.h"
+#include "kvq/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
+                            int64_t tileTokens) {
+  pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
+  pm.addNestedPass<func::FuncOp>(createSplitTokensPass({splits}));
+  pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));
+  pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass());
+  pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
+  pm.addPass(createExpandCachesPass());
+  pm.addNestedPass<func::FuncOp>(createDecomposeValuesPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void kvq::buildBufferizePipeline(OpPassManager &pm) {}
+
+void kvq::buildCPUPipeline(OpPassManager &pm,
+                           const CPUPipelineOptions &options) {
+  buildTilePipeline(pm, options.splits, options.tileTokens);
+  buildBufferizePipeline(pm);
+  pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addNestedPass<func::FuncOp>(
+      createConvertKVQToVectorPass({options.vectorWidth}));
+}
+
+void kvq::registerPipelines() {
+  PassPipelineRegistration<CPUPipelineOptions>(
+      "kvq-cpu-pipeline",
+      "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
+      buildCPUPipeline);
+}

@@ -1,0 +1,84 @@
+"""lit configuration of the tests in MLIR and of the command line tools.
+
+Not run by itself: the lit.site.cfg.py that CMake puts into the build tree sets
+where things are, and loads this file.
+"""
+
+import os
+import shutil
+
+import lit.formats
+import lit.util
+from lit.llvm import llvm_config
+
+config.name = "kvq"
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["python", "lib", "Inputs"]  # python/ is pytest's
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.kvq_build_dir, "test")
+
+kvq_bin_dir = os.path.join(config.kvq_build_dir, "bin")
+kvq_python_dir = os.path.join(config.kvq_build_dir, "python")
+
+# --- features -----------------------------------------------------------------
+
+if os.environ.get("KVQ_FULL") == "1":  # set by tools/check --full
+    config.available_features.add("full")
+
+if lit.util.pythonize_bool(config.kvq_build_python):
+    config.available_features.add("python")
+    llvm_config.with_environment("PYTHONPATH", kvq_python_dir, append_path=True)
+
+
+def find_ptxas():
+    """Returns the path of ptxas, looked for where the toolkit may be."""
+    cuda_home = os.environ.get("CUDA_HOME")
+    folders = [os.path.join(cuda_home, "bin")] if cuda_home else []
+    folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
+    return shutil.which("ptxas", path=os.pathsep.join(folders))
+
+
+ptxas = find_ptxas()
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
+
+# --- sanitizers ---------------------------------------------------------------
+
+if "-fsanitize=address" in config.cxx_flags:
+    config.available_features.add("asan")
+    # libMLIR and libLLVM come from Debian, without instrumentation. So memory
+    # that both sides manage (elements of a std::vector, LLVM's bump allocators)
+    # is marked by one side only, and what their globals keep looks leaked.
+    config.environment["ASAN_OPTIONS"] = ":".join(
+        [
+            "allow_user_poisoning=0",
+            "detect_container_overflow=0",
+            "detect_leaks=0",
+        ]
+    )
+    config.environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    config.environment["ASAN_SYMBOLIZER_PATH"] = os.path.join(
+        config.llvm_tools_dir, "llvm-symbolizer"
+    )
+
+# --- tools and substitutions --------------------------------------------------
+
+llvm_config.with_environment(
+    "PATH", [kvq_bin_dir, config.llvm_tools_dir], append_path=True
+)
+llvm_config.with_system_environment(["HOME", "CUDA_HOME", "TMPDIR"])
+# Before the default, which is the interpreter that runs lit: this one has the
+# Python packages.
+config.substitutions.append(("%python", config.python_executable))
+llvm_config.use_default_substitutions()
+llvm_config.add_tool_substitutions(
+    [
+        "kvq-opt",
+        "kvq-compile",
+        "mlir-opt",
+        "split-file",
+    ],
+    [kvq_bin_dir, config.llvm_tools_dir],
+)
