@@ -357,6 +357,9 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
       format has them: `t x head_dim/g` with one token in a group, and
       `1 x head_dim/g` with several, for such a range lies within one group;
     - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
+
+    `tile` bounds the range's extent, so that what has to be copied or unpacked
+    fits into scratch of a static size.
   }];
   let arguments = (ins
     KVQ_CacheType:$cache,
@@ -364,7 +367,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$head,
     Index:$begin,
     Index:$end,
-    KVQ_RegionAttr:$region);
+    KVQ_RegionAttr:$region,
+    OptionalAttr<I64Attr>:$tile);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
