@@ -72,6 +72,10 @@ llvm_config.with_system_environment(["HOME", "CUDA_HOME", "TMPDIR"])
 # Before the default, which is the interpreter that runs lit: this one has the
 # Python packages.
 config.substitutions.append(("%python", config.python_executable))
+# The run-time libraries that mlir-runner loads.
+config.substitutions.append(
+    ("%mlir_lib_dir", os.path.join(os.path.dirname(config.llvm_tools_dir), "lib"))
+)
 llvm_config.use_default_substitutions()
 llvm_config.add_tool_substitutions(
     [

@@ -87,9 +87,12 @@ struct SliceBounds {
 
 } // namespace
 
-/// The extent of a dimension of a tensor type: dynamic if it is a value.
+/// The extent of a dimension of a tensor type: dynamic if it is a value, even a
+/// constant one, as the type must not depend on what could be folded.
 static int64_t getStaticExtent(OpFoldResult extent) {
-  return getConstantIntValue(extent).value_or(ShapedType::kDynamic);
+  auto attribute = dyn_cast<Attribute>(extent);
+  return attribute ? cast<IntegerAttr>(attribute).getInt()
+                   : ShapedType::kDynamic;
 }
 
 Value RowSlice::extract(OpBuilder &builder, Location loc,
