@@ -36,9 +36,10 @@ module attributes {transform.with_named_sequence} {
 
 // Groups of 32 tokens: a step is a group.
 
+// CHECK-DAG: #[[$TOKENS:.*]] = affine_map<(d0) -> (d0 * 32)>
 // CHECK-LABEL: func.func @quantize_token_groups
 // CHECK: scf.for %[[G:.*]] = %c0 to %c4 step %c1
-// CHECK-DAG: %[[T:.*]] = affine.apply affine_map<(d0) -> (d0 * 32)>(%[[G]])
+// CHECK-DAG: %[[T:.*]] = affine.apply #[[$TOKENS]](%[[G]])
 // CHECK-DAG: tensor.extract_slice %arg0[%[[T]], 0] [32, 128] [1, 1] : tensor<128x128xf16> to tensor<32x128xf16>
 // CHECK-DAG: tensor.extract_slice %{{.*}}[%[[T]], 0] [32, 128] [1, 1] : tensor<128x128xi8> to tensor<32x128xi8>
 // CHECK-DAG: tensor.extract_slice %{{.*}}[%[[G]], 0] [1, 128] [1, 1] : tensor<4x128xf16> to tensor<1x128xf16>
@@ -69,9 +70,10 @@ module attributes {transform.with_named_sequence} {
 // one of 8.
 
 // CHECK-DAG: #[[$SIZE:.*]] = affine_map<(d0) -> (d0 * -32 + 72, 32)>
+// CHECK-DAG: #[[$TOKENS:.*]] = affine_map<(d0) -> (d0 * 32)>
 // CHECK-LABEL: func.func @dequantize_partial_group
 // CHECK: scf.for %[[G:.*]] = %c0 to %c3 step %c1
-// CHECK-DAG: %[[T:.*]] = affine.apply affine_map<(d0) -> (d0 * 32)>(%[[G]])
+// CHECK-DAG: %[[T:.*]] = affine.apply #[[$TOKENS]](%[[G]])
 // CHECK-DAG: %[[N:.*]] = affine.min #[[$SIZE]](%[[G]])
 // CHECK-DAG: tensor.extract_slice %arg0[%[[T]], 0] [%[[N]], 128] [1, 1] : tensor<72x128xi8> to tensor<?x128xi8>
 // CHECK-DAG: tensor.extract_slice %arg1[%[[G]], 0] [1, 128] [1, 1] : tensor<3x128xf16> to tensor<1x128xf16>
