@@ -60,6 +60,16 @@ func.func @tokens(%x: tensor<40x64xf16>, %c: tensor<40x64xi8>, %s: tensor<2x64xf
 
 // -----
 
+#f = #kvq.format<codes = i8, group = [32, 1], scale = f16>
+func.func @output_tokens(%x: tensor<?x64xf16>, %c: tensor<40x64xi8>, %s: tensor<?x64xf16>) {
+  // expected-error@+1 {{group of 32 tokens does not divide 40 tokens}}
+  %r:2 = kvq.quantize #f ins(%x : tensor<?x64xf16>)
+      outs(%c, %s : tensor<40x64xi8>, tensor<?x64xf16>) -> tensor<40x64xi8>, tensor<?x64xf16>
+  return
+}
+
+// -----
+
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
 func.func @float_type(%x: tensor<4x64xf64>, %c: tensor<4x64xi8>, %s: tensor<4x2xf16>) {
   // expected-error@+1 {{expected one tensor of f16, bf16 or f32 as inputs, got 'tensor<4x64xf64>'}}
