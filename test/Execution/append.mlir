@@ -8,7 +8,7 @@
 // RUN:         expand-strided-metadata, lower-affine, convert-to-llvm, \
 // RUN:         reconcile-unrealized-casts)' \
 // RUN: | mlir-runner -e main -entry-point-result=void \
-// RUN:     -shared-libs=%mlir_lib_dir/libmlir_runner_utils.so,%mlir_lib_dir/libmlir_c_runner_utils.so,%mlir_lib_dir/libmlir_float16_utils.so \
+// RUN:     -shared-libs=%mlir_runner_utils,%mlir_c_runner_utils,%mlir_float16_utils \
 // RUN: | FileCheck %s
 
 // 2 + 8 + 6 of 16 tokens: exact first ones, two quantized groups, a full ring.
