@@ -74,8 +74,6 @@ static PartialAttentionOp buildTile(PartialAttentionOp op, OpBuilder &b,
   tile.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, loc, begin));
   tile.getEndMutable().assign(getValueOrCreateConstantIndexOp(b, loc, end));
   tile.getDpsInitsMutable().assign(inits);
-  if (std::optional<int64_t> bound = getConstantIntValue(size))
-    tile.setTile(bound);
   return tile;
 }
 
