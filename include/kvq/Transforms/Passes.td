@@ -139,8 +139,9 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
     Numerics: bit-exact.
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def VerifyFusedPass : Pass<"kvq-verify-fused"> {
