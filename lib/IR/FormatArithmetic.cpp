@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // Scalar arith ops for the bodies of structured ops. docs/Semantics.md holds
 // the rules; every op here is IEEE f32 without fast-math flags, so that codes
@@ -12,64 +11,73 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kvq;
 
-static Value buildF32(OpBuilder &b, Location loc, double value) {
-  return arith::ConstantOp::create(
-      b, loc, b.getF32FloatAttr(static_cast<float>(value)));
+static const llvm::fltSemantics &getSemantics(Type type) {
+  return cast<FloatType>(type).getFloatSemantics();
 }
 
-static Value extendToF32(OpBuilder &b, Location loc, Value value) {
-  if (value.getType().isF32())
-    return value;
-  return arith::ExtFOp::create(b, loc, b.getF32Type(), value);
+/// The largest value of `type` whose product with `maxCode` is a finite f32
+/// (rule R5).
+static double getScaleCap(Type type, double maxCode) {
+  APFloat cap = APFloat::getLargest(APFloat::IEEEsingle());
+  cap.divide(APFloat(static_cast<float>(maxCode)), APFloat::rmTowardZero);
+  double largest = APFloat::getLargest(getSemantics(type)).convertToDouble();
+  return std::min(largest, cap.convertToDouble());
 }
 
-/// The largest finite value of a metadata type.
-static double getLargest(Type type) {
-  return APFloat::getLargest(cast<FloatType>(type).getFloatSemantics())
-      .convertToDouble();
+/// `extent` as a multiple of the smallest positive value of `type`; exact
+/// where the scale is subnormal.
+static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
+  auto scaleByPowerOfTwo = [&](int exponent) {
+    extent = arith::MulFOp::create(b, loc, extent,
+                                   buildF32(b, loc, std::ldexp(1.0, exponent)));
+  };
+  int exponent = -ilogb(APFloat::getSmallest(getSemantics(type)));
+  // A power of two beyond f32 is applied in two steps.
+  if (exponent > 127) {
+    scaleByPowerOfTwo(exponent - exponent / 2);
+    exponent /= 2;
+  }
+  scaleByPowerOfTwo(exponent);
+  return extent;
 }
 
-static double getSmallest(Type type) {
-  return APFloat::getSmallest(cast<FloatType>(type).getFloatSemantics())
-      .convertToDouble();
-}
+/// The stored scale of a group whose values span `extent`, 0 or more, over
+/// `maxCode` steps (rules R3 to R5). Where the type loses precision the scale
+/// is rounded up, so that it covers the group and is 0 only for extent 0.
+static Value buildScale(OpBuilder &b, Location loc, Value extent,
+                        double maxCode, Type type) {
+  const llvm::fltSemantics &semantics = getSemantics(type);
+  Value steps = buildF32(b, loc, maxCode);
+  Value scale = arith::DivFOp::create(b, loc, extent, steps);
+  Value capped =
+      buildClamp(b, loc, scale, 0.0, getScaleCap(type, maxCode));
 
-/// Rounds a finite or NaN f32 to a metadata type, clamped to its finite range.
-static Value buildStore(OpBuilder &b, Location loc, Value value, Type type) {
-  Value largest = buildF32(b, loc, getLargest(type));
-  Value lowest = buildF32(b, loc, -getLargest(type));
-  value = arith::MinimumFOp::create(b, loc, value, largest);
-  value = arith::MaximumFOp::create(b, loc, value, lowest);
+  Value units = arith::DivFOp::create(
+      b, loc, buildUnits(b, loc, extent, type), steps);
+  Value covering = arith::MulFOp::create(
+      b, loc, math::CeilOp::create(b, loc, units),
+      buildF32(b, loc, APFloat::getSmallest(semantics).convertToDouble()));
+
+  Value smallestNormal = buildF32(
+      b, loc, APFloat::getSmallestNormalized(semantics).convertToDouble());
+  Value underflows = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                           scale, smallestNormal);
+  Value stored =
+      arith::SelectOp::create(b, loc, underflows, covering, capped);
   if (type.isF32())
-    return value;
-  return arith::TruncFOp::create(b, loc, type, value);
-}
-
-/// The stored scale of a group whose values span `extent` over `steps` steps:
-/// a scale that underflows to 0 becomes the smallest positive one, which covers
-/// the group, so that only an extent of 0 gives scale 0.
-static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
-                        Type type) {
-  Value scale =
-      arith::DivFOp::create(b, loc, extent, buildF32(b, loc, steps));
-  Value stored = buildStore(b, loc, scale, type);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  Value smallest = arith::ConstantOp::create(
-      b, loc, b.getFloatAttr(type, getSmallest(type)));
-  Value underflow = arith::AndIOp::create(
-      b, loc,
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, stored, zero),
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, extent,
-                            buildF32(b, loc, 0.0)));
-  return arith::SelectOp::create(b, loc, underflow, smallest, stored);
+    return stored;
+  return arith::TruncFOp::create(b, loc, type, stored);
 }
 
 SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
@@ -84,26 +92,28 @@ std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
   if (getRange() == RangePolicy::AbsMax)
     return {buildScale(b, loc, statistics[0], getMaxCode(), getScale()),
             Value()};
-  Value min = statistics[0], max = statistics[1];
+  // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
+  // its order (rule R2).
+  Value plusZero = buildF32(b, loc, 0.0);
+  Value min = arith::AddFOp::create(b, loc, statistics[0], plusZero);
+  Value max = arith::AddFOp::create(b, loc, statistics[1], plusZero);
   Value extent = arith::SubFOp::create(b, loc, max, min);
   return {buildScale(b, loc, extent, getMaxCode(), getScale()),
-          buildStore(b, loc, min, getZero())};
+          buildRound(b, loc, min, getZero())};
 }
 
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
-  scale = extendToF32(b, loc, scale);
+  scale = buildExtend(b, loc, scale);
   if (zero)
-    value =
-        arith::SubFOp::create(b, loc, value, extendToF32(b, loc, zero));
+    value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
   Value quotient = arith::DivFOp::create(b, loc, value, scale);
   Value rounded = math::RoundEvenOp::create(b, loc, quotient);
-  double low = hasSignedCodes() ? -getMaxCode() : 0.0;
-  Value clamped = arith::MinimumFOp::create(b, loc, rounded,
-                                            buildF32(b, loc, getMaxCode()));
-  clamped =
-      arith::MaximumFOp::create(b, loc, clamped, buildF32(b, loc, low));
-  // Scale 0 or NaN: code 0 (the quotient is not used then).
+  double maxCode = getMaxCode();
+  Value clamped = buildClamp(b, loc, rounded, hasSignedCodes() ? -maxCode : 0.0,
+                             maxCode);
+  // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
+  // reach the conversion to integer (rule R8).
   Value zeroF32 = buildF32(b, loc, 0.0);
   Value usable = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, scale,
                                        zeroF32);
@@ -121,10 +131,9 @@ Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc,
 
 Value FormatAttr::buildDecode(OpBuilder &b, Location loc, Value code,
                               Value scale, Value zero) const {
-  Value value =
-      arith::MulFOp::create(b, loc, buildCodeValue(b, loc, code),
-                            extendToF32(b, loc, scale));
+  Value value = arith::MulFOp::create(b, loc, buildCodeValue(b, loc, code),
+                                      buildExtend(b, loc, scale));
   if (!zero)
     return value;
-  return arith::AddFOp::create(b, loc, value, extendToF32(b, loc, zero));
+  return arith::AddFOp::create(b, loc, value, buildExtend(b, loc, zero));
 }

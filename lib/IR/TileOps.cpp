@@ -87,11 +87,11 @@ LogicalResult MergePartialsOp::verify() {
 // LoadTileOp
 //===----------------------------------------------------------------------===//
 
-bool LoadTileOp::hasCodes(CacheType cache, Region region) {
-  return region == Region::Codes && !cache.getFormat().isExact();
+bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
+  return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
 
-SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, Region region) {
+SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, TokenRegion region) {
   int64_t headDim = cache.getHeadDim();
   constexpr int64_t kDynamic = ShapedType::kDynamic;
   if (!hasCodes(cache, region))
@@ -109,9 +109,9 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, Region region) {
 
 LogicalResult LoadTileOp::verify() {
   CacheType cache = getCache().getType();
-  if (getRegion() == Region::First && cache.getExactFirst() == 0)
+  if (getRegion() == TokenRegion::First && cache.getExactFirst() == 0)
     return emitOpError("the cache has no region 'first': exact_first is 0");
-  if (getRegion() == Region::Recent && !cache.hasRecentWindow())
+  if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())
     return emitOpError("the cache has no region 'recent'");
   SmallVector<Type> expected = getTileTypes(cache, getRegion());
   if (!llvm::equal(expected, getResultTypes()))

@@ -7,6 +7,8 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "kvq/IR/KVQ.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -22,12 +24,26 @@ using namespace mlir::kvq;
 
 namespace {
 
-struct DecomposeValuesPass : kvq::impl::DecomposeValuesPassBase<DecomposeValuesPass> {
+struct DecomposeValuesPass
+    : kvq::impl::DecomposeValuesPassBase<DecomposeValuesPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
+    SmallVector<linalg::AggregatedOpInterface> ops;
+    getOperation()->walk([&](linalg::AggregatedOpInterface op) {
+      if (isa<QuantizeOp, DequantizeOp, PackOp, UnpackOp>(op))
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (linalg::AggregatedOpInterface op : ops) {
+      rewriter.setInsertionPoint(op);
+      FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
+      if (failed(values)) {
+        op->emitOpError("cannot be decomposed into structured ops");
+        return signalPassFailure();
+      }
+      rewriter.replaceOp(op, *values);
+    }
   }
 };
 

@@ -10,8 +10,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertKVQToVectorPass : InterfacePass<"convert-kvq-to-vector",
-                                           "FunctionOpInterface"> {
+def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   let summary = "Lowers the structured ops of kvq kernels to loops over "
                 "vectors";
   let description = [{

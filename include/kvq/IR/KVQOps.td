@@ -289,8 +289,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     2DTensorOf<[F32]>:$acc,
     1DTensorOf<[F32]>:$max,
     1DTensorOf<[F32]>:$sum,
-    OptionalAttr<KVQ_RegionAttr>:$keyRegion,
-    OptionalAttr<KVQ_RegionAttr>:$valueRegion,
+    OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
+    OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
@@ -357,6 +357,9 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
       format has them: `t x head_dim/g` with one token in a group, and
       `1 x head_dim/g` with several, for such a range lies within one group;
     - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
+
+    `tile` bounds the range's extent, so that what has to be copied or unpacked
+    fits into scratch of a static size.
   }];
   let arguments = (ins
     KVQ_CacheType:$cache,
@@ -364,7 +367,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$head,
     Index:$begin,
     Index:$end,
-    KVQ_RegionAttr:$region);
+    KVQ_TokenRegionAttr:$region,
+    OptionalAttr<I64Attr>:$tile);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
@@ -374,10 +378,10 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
   let extraClassDeclaration = [{
     /// The result types for a tile of `cache` in `region`.
     static ::llvm::SmallVector<::mlir::Type> getTileTypes(
-        ::mlir::kvq::CacheType cache, ::mlir::kvq::Region region);
+        ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region);
     /// True when the tile holds codes rather than exact values.
     static bool hasCodes(::mlir::kvq::CacheType cache,
-                         ::mlir::kvq::Region region);
+                         ::mlir::kvq::TokenRegion region);
   }];
 }
 

@@ -1,0 +1,474 @@
+//===- ValueOpDecomposition.cpp - Value-level ops to structured ops ------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// AggregatedOpInterface of quantize, dequantize, pack and unpack: linalg.generic
+// on tensors, with the format's arithmetic in the bodies. What is written goes
+// into the op's inits or views of them, so that bufferization is in place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/IR/FloatArithmetic.h"
+#include "kvq/IR/KVQ.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Loops over groups
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// How many tokens one row of metadata serves.
+enum class MetadataRows {
+  /// Those of one group, and every group is full.
+  PerGroup,
+  /// All tokens: they lie in one group.
+  Single
+};
+
+/// The loops over rows `... x tokens x head_dim`, where each axis that groups
+/// divide is split into the groups and what is inside a group.
+class GroupLoops {
+public:
+  GroupLoops(FormatInterface format, RankedTensorType rows,
+             MetadataRows metadataRows);
+
+  unsigned size() const { return iterators.size(); }
+  /// Maps the loops to an element of the split rows.
+  AffineMap getRowsMap() const { return rowsMap; }
+  /// Maps the loops to an element of the metadata.
+  AffineMap getGroupsMap() const { return groupsMap; }
+  /// The iterators of a reduction over each group.
+  ArrayRef<utils::IteratorType> getReductionIterators() const {
+    return iterators;
+  }
+  SmallVector<utils::IteratorType> getParallelIterators() const {
+    return SmallVector<utils::IteratorType>(size(),
+                                            utils::IteratorType::parallel);
+  }
+
+  /// `rows`, its axes split as the loops are.
+  Value split(OpBuilder &b, Location loc, Value rows) const;
+  /// The inverse of `split`, for rows of the type `type`.
+  Value join(OpBuilder &b, Location loc, Value value, Type type) const;
+
+private:
+  bool isSplit() const { return size() != reassociation.size(); }
+
+  /// For each axis of the rows, its loops.
+  SmallVector<ReassociationIndices> reassociation;
+  /// For each axis of the rows, how much of it is inside one group.
+  SmallVector<int64_t> groupExtents;
+  SmallVector<utils::IteratorType> iterators;
+  AffineMap rowsMap, groupsMap;
+};
+
+} // namespace
+
+GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
+                       MetadataRows metadataRows) {
+  MLIRContext *context = format.getContext();
+  int64_t rank = rows.getRank(), tokenAxis = rank - 2;
+  bool singleRow = metadataRows == MetadataRows::Single;
+  groupExtents.assign(rank, 1);
+  groupExtents.back() = format.getGroupChannels(rows.getShape().back());
+  if (!singleRow)
+    groupExtents[tokenAxis] = format.getGroupTokens();
+
+  SmallVector<AffineExpr> groups;
+  auto addLoop = [&](int64_t axis, utils::IteratorType type) {
+    reassociation[axis].push_back(iterators.size());
+    iterators.push_back(type);
+    return getAffineDimExpr(iterators.size() - 1, context);
+  };
+  reassociation.resize(rank);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    AffineExpr group = addLoop(axis, utils::IteratorType::parallel);
+    groups.push_back(singleRow && axis == tokenAxis
+                         ? getAffineConstantExpr(0, context)
+                         : group);
+    if (groupExtents[axis] != 1)
+      addLoop(axis, utils::IteratorType::reduction);
+  }
+  rowsMap = AffineMap::getMultiDimIdentityMap(size(), context);
+  groupsMap = AffineMap::get(size(), /*symbolCount=*/0, groups, context);
+}
+
+Value GroupLoops::split(OpBuilder &b, Location loc, Value rows) const {
+  if (!isSplit())
+    return rows;
+  SmallVector<OpFoldResult> extents;
+  SmallVector<OpFoldResult> rowExtents = tensor::getMixedSizes(b, loc, rows);
+  for (auto [extent, inside] : llvm::zip_equal(rowExtents, groupExtents)) {
+    if (inside == 1) {
+      extents.push_back(extent);
+      continue;
+    }
+    extents.push_back(affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).floorDiv(inside), {extent}));
+    extents.push_back(b.getIndexAttr(inside));
+  }
+  auto type = RankedTensorType::get(decomposeMixedValues(extents).first,
+                                    getElementTypeOrSelf(rows));
+  return tensor::ExpandShapeOp::create(b, loc, type, rows, reassociation,
+                                       extents);
+}
+
+Value GroupLoops::join(OpBuilder &b, Location loc, Value value,
+                       Type type) const {
+  if (!isSplit())
+    return value;
+  return tensor::CollapseShapeOp::create(b, loc, type, value, reassociation);
+}
+
+//===----------------------------------------------------------------------===//
+// QuantizeOp
+//===----------------------------------------------------------------------===//
+
+/// The f32 of an input element, infinite ones clamped (rule R1).
+static Value buildElement(OpBuilder &b, Location loc, Value element) {
+  return buildClampToFinite(b, loc, buildExtend(b, loc, element),
+                            element.getType());
+}
+
+/// The value that a reduction of `statistic` starts with.
+static Value buildNeutral(OpBuilder &b, Location loc,
+                          RangeStatistic statistic) {
+  double infinity = std::numeric_limits<double>::infinity();
+  if (!statistic.maximum)
+    return buildF32(b, loc, infinity);
+  return buildF32(b, loc, statistic.absolute ? 0.0 : -infinity);
+}
+
+/// Folds `element` into the running `statistic`; NaN stays.
+static Value buildStatistic(OpBuilder &b, Location loc,
+                            RangeStatistic statistic, Value element,
+                            Value running) {
+  if (statistic.absolute)
+    element = math::AbsFOp::create(b, loc, element);
+  if (statistic.maximum)
+    return arith::MaximumFOp::create(b, loc, running, element);
+  return arith::MinimumFOp::create(b, loc, running, element);
+}
+
+/// The statistics of each group of the split `input`, f32 tensors of the shape
+/// of `scales`.
+static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
+                                          FormatInterface format,
+                                          const GroupLoops &loops, Value input,
+                                          Value scales) {
+  SmallVector<RangeStatistic> statistics = format.getRangeStatistics();
+  SmallVector<OpFoldResult> extents = tensor::getMixedSizes(b, loc, scales);
+  SmallVector<Value> inits;
+  for (RangeStatistic statistic : statistics) {
+    Value empty = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
+    Value neutral = buildNeutral(b, loc, statistic);
+    inits.push_back(
+        linalg::FillOp::create(b, loc, neutral, empty).getResult(0));
+  }
+  SmallVector<AffineMap> maps(1 + inits.size(), loops.getGroupsMap());
+  maps.front() = loops.getRowsMap();
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value element = buildElement(b, loc, args.front());
+    SmallVector<Value> results;
+    for (auto [statistic, running] :
+         llvm::zip_equal(statistics, args.drop_front()))
+      results.push_back(buildStatistic(b, loc, statistic, element, running));
+    linalg::YieldOp::create(b, loc, results);
+  };
+  return linalg::GenericOp::create(b, loc, ValueRange(inits).getTypes(), input,
+                                   inits, maps, loops.getReductionIterators(),
+                                   body)
+      .getResults();
+}
+
+/// Scales, and zeros if the format has them, from the groups' statistics,
+/// written into `inits`.
+static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
+                                        FormatInterface format,
+                                        ValueRange statistics,
+                                        ValueRange inits) {
+  int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
+  SmallVector<AffineMap> maps(statistics.size() + inits.size(),
+                              b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto [scale, zero] =
+        format.buildMetadata(b, loc, args.take_front(statistics.size()));
+    SmallVector<Value> results = {scale};
+    if (zero)
+      results.push_back(zero);
+    linalg::YieldOp::create(b, loc, results);
+  };
+  return linalg::GenericOp::create(b, loc, inits.getTypes(), statistics, inits,
+                                   maps, iterators, body)
+      .getResults();
+}
+
+FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  FormatInterface format = getFormat();
+  Value codesInit = getInits().front();
+  ValueRange metadataInits = getInits().drop_front();
+  GroupLoops loops(format,
+                   cast<RankedTensorType>(getInputs().front().getType()),
+                   MetadataRows::PerGroup);
+
+  Value input = loops.split(b, loc, getInputs().front());
+  SmallVector<Value> statistics = buildStatistics(
+      b, loc, format, loops, input, metadataInits.front());
+  SmallVector<Value> metadata =
+      ::buildMetadata(b, loc, format, statistics, metadataInits);
+
+  SmallVector<Value> inputs = {input};
+  llvm::append_range(inputs, metadata);
+  Value init = loops.split(b, loc, codesInit);
+  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
+  maps.front() = maps.back() = loops.getRowsMap();
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value zero = metadata.size() == 2 ? args[2] : Value();
+    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
+                                    args[1], zero);
+    linalg::YieldOp::create(b, loc, code);
+  };
+  Value codes =
+      linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
+                                loops.getParallelIterators(), body)
+          .getResult(0);
+  SmallVector<Value> results = {
+      loops.join(b, loc, codes, codesInit.getType())};
+  llvm::append_range(results, metadata);
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// DequantizeOp
+//===----------------------------------------------------------------------===//
+
+/// Dequantizes `inputs` (codes and metadata) into `init`.
+static Value buildDequantize(OpBuilder &b, Location loc, FormatInterface format,
+                             ValueRange inputs, Value init,
+                             MetadataRows metadataRows) {
+  auto initType = cast<RankedTensorType>(init.getType());
+  GroupLoops loops(format, initType, metadataRows);
+  SmallVector<Value> splitInputs(inputs);
+  splitInputs.front() = loops.split(b, loc, inputs.front());
+  Value splitInit = loops.split(b, loc, init);
+
+  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
+  maps.front() = maps.back() = loops.getRowsMap();
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value zero = inputs.size() == 3 ? args[2] : Value();
+    Value value = format.buildDecode(b, loc, args[0], args[1], zero);
+    if (!initType.getElementType().isF32())
+      value = buildRound(b, loc, value, initType.getElementType());
+    linalg::YieldOp::create(b, loc, value);
+  };
+  Value values =
+      linalg::GenericOp::create(b, loc, splitInit.getType(), splitInputs,
+                                splitInit, maps, loops.getParallelIterators(),
+                                body)
+          .getResult(0);
+  return loops.join(b, loc, values, initType);
+}
+
+/// The offsets, sizes and strides of the rows `[offset, offset + size)` of
+/// `value` along `axis`.
+static void getSlice(OpBuilder &b, Location loc, Value value, int64_t axis,
+                     OpFoldResult offset, OpFoldResult size,
+                     SmallVectorImpl<OpFoldResult> &offsets,
+                     SmallVectorImpl<OpFoldResult> &sizes,
+                     SmallVectorImpl<OpFoldResult> &strides) {
+  sizes = tensor::getMixedSizes(b, loc, value);
+  offsets.assign(sizes.size(), b.getIndexAttr(0));
+  strides.assign(sizes.size(), b.getIndexAttr(1));
+  offsets[axis] = offset;
+  sizes[axis] = size;
+}
+
+static Value buildSlice(OpBuilder &b, Location loc, Value value, int64_t axis,
+                        OpFoldResult offset, OpFoldResult size) {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  getSlice(b, loc, value, axis, offset, size, offsets, sizes, strides);
+  return tensor::ExtractSliceOp::create(b, loc, value, offsets, sizes, strides);
+}
+
+static Value buildInsert(OpBuilder &b, Location loc, Value slice, Value into,
+                         int64_t axis, OpFoldResult offset, OpFoldResult size) {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  getSlice(b, loc, into, axis, offset, size, offsets, sizes, strides);
+  return tensor::InsertSliceOp::create(b, loc, slice, into, offsets, sizes,
+                                       strides);
+}
+
+/// Dequantizes the full groups of tokens, then the last one, of which only
+/// some tokens (perhaps none) are there.
+static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
+                                         FormatInterface format,
+                                         ValueRange inputs, Value init) {
+  int64_t axis = cast<RankedTensorType>(init.getType()).getRank() - 2;
+  int64_t group = format.getGroupTokens();
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  OpFoldResult tokens = tensor::getMixedSize(b, loc, init, axis);
+  auto apply = [&](AffineExpr expr) {
+    return affine::makeComposedFoldedAffineApply(b, loc, expr, {tokens});
+  };
+  OpFoldResult fullRows = apply(d0.floorDiv(group));
+  OpFoldResult fullTokens = apply(d0.floorDiv(group) * group);
+  OpFoldResult restRows = apply(d0.ceilDiv(group) - d0.floorDiv(group));
+  OpFoldResult restTokens = apply(d0 % group);
+  OpFoldResult start = b.getIndexAttr(0);
+
+  auto dequantize = [&](OpFoldResult token, OpFoldResult tokenCount,
+                        OpFoldResult row, OpFoldResult rowCount,
+                        MetadataRows metadataRows) {
+    SmallVector<Value> slices = {
+        buildSlice(b, loc, inputs.front(), axis, token, tokenCount)};
+    for (Value metadata : inputs.drop_front())
+      slices.push_back(buildSlice(b, loc, metadata, axis, row, rowCount));
+    Value part = buildSlice(b, loc, init, axis, token, tokenCount);
+    part = buildDequantize(b, loc, format, slices, part, metadataRows);
+    init = buildInsert(b, loc, part, init, axis, token, tokenCount);
+  };
+  dequantize(start, fullTokens, start, fullRows, MetadataRows::PerGroup);
+  dequantize(fullTokens, restTokens, fullRows, restRows, MetadataRows::Single);
+  return init;
+}
+
+FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  FormatInterface format = getFormat();
+  Value init = getInits().front();
+  auto codes = cast<RankedTensorType>(getInputs()[0].getType());
+  auto scales = cast<RankedTensorType>(getInputs()[1].getType());
+  int64_t axis = codes.getRank() - 2, group = format.getGroupTokens();
+  int64_t tokens = codes.getDimSize(axis);
+  bool fullGroups =
+      group == 1 || (!codes.isDynamicDim(axis) && tokens % group == 0);
+  bool singleRow = group != 1 && scales.getDimSize(axis) == 1;
+  if (singleRow || fullGroups)
+    return SmallVector<Value>{buildDequantize(
+        b, loc, format, getInputs(), init,
+        singleRow ? MetadataRows::Single : MetadataRows::PerGroup)};
+  return SmallVector<Value>{
+      buildDequantizePartialGroup(b, loc, format, getInputs(), init)};
+}
+
+//===----------------------------------------------------------------------===//
+// PackOp, UnpackOp
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The planes of packed codes: plane p of a row, `bytes` codes, lies in bits
+/// `p * bits` and up of the row's bytes (rule R13).
+struct Planes {
+  Planes(FormatInterface format, RankedTensorType codes)
+      : bits(format.getCodeBits()), count(8 / bits),
+        bytes(format.getPackedBytes(codes.getShape().back())) {}
+
+  unsigned bits;
+  unsigned count;
+  int64_t bytes;
+};
+
+} // namespace
+
+static Value buildI8(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantOp::create(
+      b, loc, b.getIntegerAttr(b.getI8Type(), APInt(8, value)));
+}
+
+/// An elementwise generic from `inputs` to `init`, all of one shape.
+static Value buildElementwise(
+    OpBuilder &b, Location loc, ValueRange inputs, Value init,
+    function_ref<Value(OpBuilder &, Location, ValueRange)> buildBody) {
+  int64_t rank = cast<RankedTensorType>(init.getType()).getRank();
+  SmallVector<AffineMap> maps(inputs.size() + 1,
+                              b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, loc, init.getType(), inputs, init, maps, iterators,
+             [&](OpBuilder &b, Location loc, ValueRange args) {
+               linalg::YieldOp::create(b, loc, buildBody(b, loc, args));
+             })
+      .getResult(0);
+}
+
+FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  Value codes = getInputs().front();
+  auto type = cast<RankedTensorType>(codes.getType());
+  Planes planes(getFormat(), type);
+  if (planes.count == 1)
+    return SmallVector<Value>{codes};
+
+  // One input a plane, so that a byte is written once and shifts are constant.
+  SmallVector<Value> inputs;
+  for (unsigned plane = 0; plane < planes.count; ++plane)
+    inputs.push_back(buildSlice(b, loc, codes, type.getRank() - 1,
+                                b.getIndexAttr(plane * planes.bytes),
+                                b.getIndexAttr(planes.bytes)));
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value mask = buildI8(b, loc, (1 << planes.bits) - 1);
+    Value byte = arith::AndIOp::create(b, loc, args[0], mask);
+    for (unsigned plane = 1; plane < planes.count; ++plane) {
+      Value field = arith::AndIOp::create(b, loc, args[plane], mask);
+      field = arith::ShLIOp::create(b, loc, field,
+                                    buildI8(b, loc, plane * planes.bits));
+      byte = arith::OrIOp::create(b, loc, byte, field);
+    }
+    return byte;
+  };
+  return SmallVector<Value>{
+      buildElementwise(b, loc, inputs, getInits().front(), body)};
+}
+
+FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  Value bytes = getInputs().front();
+  Value codes = getInits().front();
+  auto type = cast<RankedTensorType>(codes.getType());
+  Planes planes(getFormat(), type);
+  if (planes.count == 1)
+    return SmallVector<Value>{bytes};
+
+  bool isSigned = getFormat().hasSignedCodes();
+  for (unsigned plane = 0; plane < planes.count; ++plane) {
+    auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+      Value field = args.front();
+      if (plane != 0)
+        field = arith::ShRUIOp::create(b, loc, field,
+                                       buildI8(b, loc, plane * planes.bits));
+      field = arith::AndIOp::create(
+          b, loc, field, buildI8(b, loc, (1 << planes.bits) - 1));
+      if (!isSigned)
+        return field;
+      // Sign extension without an arithmetic shift of bytes, which x86 lacks.
+      Value sign = buildI8(b, loc, 1 << (planes.bits - 1));
+      field = arith::XOrIOp::create(b, loc, field, sign);
+      return arith::SubIOp::create(b, loc, field, sign).getResult();
+    };
+    OpFoldResult offset = b.getIndexAttr(plane * planes.bytes);
+    OpFoldResult size = b.getIndexAttr(planes.bytes);
+    int64_t axis = type.getRank() - 1;
+    Value part = buildSlice(b, loc, codes, axis, offset, size);
+    part = buildElementwise(b, loc, bytes, part, body);
+    codes = buildInsert(b, loc, part, codes, axis, offset, size);
+  }
+  return SmallVector<Value>{codes};
+}

@@ -1,0 +1,169 @@
+//===- ValueOpTiling.cpp - Tiling of the value-level ops -----------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// TilingInterface of quantize, dequantize, pack and unpack. The domain is that
+// of the metadata without its channels: the leading axes, then groups of
+// tokens (of one token where the op has no metadata). Rows stay whole.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/IR/KVQ.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+namespace {
+
+/// How the operands of a value-level op follow from a tile of its domain.
+struct TilingShape {
+  /// An operand `... x tokens x ...` that is no metadata.
+  Value rows;
+  /// Tokens in one step of the domain's last axis.
+  int64_t tokens;
+  /// Scales and zeros: their token axis counts steps.
+  ValueRange metadata;
+
+  int64_t getTokenAxis() const {
+    return cast<RankedTensorType>(rows.getType()).getRank() - 2;
+  }
+};
+
+/// A part of a tensor, with strides of 1.
+struct TensorPart {
+  SmallVector<OpFoldResult> offsets, sizes;
+};
+
+} // namespace
+
+static TilingShape getTilingShape(QuantizeOp op) {
+  return {op.getInputs().front(), op.getFormat().getGroupTokens(),
+          op.getInits().drop_front()};
+}
+
+static TilingShape getTilingShape(DequantizeOp op) {
+  return {op.getInputs().front(), op.getFormat().getGroupTokens(),
+          op.getInputs().drop_front()};
+}
+
+/// Packing treats each token by itself.
+static TilingShape getTilingShape(PackOp op) {
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+}
+
+static TilingShape getTilingShape(UnpackOp op) {
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+}
+
+static SmallVector<utils::IteratorType>
+getIterators(const TilingShape &shape) {
+  return SmallVector<utils::IteratorType>(shape.getTokenAxis() + 1,
+                                          utils::IteratorType::parallel);
+}
+
+static SmallVector<Range> getDomain(OpBuilder &b, Location loc,
+                                    const TilingShape &shape) {
+  SmallVector<OpFoldResult> extents =
+      tensor::getMixedSizes(b, loc, shape.rows);
+  extents.pop_back();
+  extents.back() = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).ceilDiv(shape.tokens), {extents.back()});
+  return llvm::map_to_vector(extents, [&](OpFoldResult extent) {
+    return Range{b.getIndexAttr(0), extent, b.getIndexAttr(1)};
+  });
+}
+
+/// The part of `operand` that the tile at `offsets` of `sizes` needs.
+static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
+                          Value operand, ArrayRef<OpFoldResult> offsets,
+                          ArrayRef<OpFoldResult> sizes) {
+  TensorPart part{SmallVector<OpFoldResult>(offsets),
+                  SmallVector<OpFoldResult>(sizes)};
+  part.offsets.push_back(b.getIndexAttr(0));
+  part.sizes.push_back(
+      tensor::getMixedSize(b, loc, operand, shape.getTokenAxis() + 1));
+  if (shape.tokens == 1 || llvm::is_contained(shape.metadata, operand))
+    return part;
+
+  // Groups to tokens; of the last group only some may be there.
+  int64_t axis = shape.getTokenAxis();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             d2 = b.getAffineDimExpr(2);
+  OpFoldResult extent = tensor::getMixedSize(b, loc, operand, axis);
+  part.offsets[axis] = affine::makeComposedFoldedAffineApply(
+      b, loc, d0 * shape.tokens, {offsets[axis]});
+  std::optional<int64_t> staticExtent = getConstantIntValue(extent);
+  if (staticExtent && *staticExtent % shape.tokens == 0) {
+    part.sizes[axis] = affine::makeComposedFoldedAffineApply(
+        b, loc, d0 * shape.tokens, {sizes[axis]});
+    return part;
+  }
+  AffineMap sizeMap =
+      AffineMap::get(3, 0, {d0 * shape.tokens, d2 - d1 * shape.tokens},
+                     b.getContext());
+  part.sizes[axis] = affine::makeComposedFoldedAffineMin(
+      b, loc, sizeMap, {sizes[axis], offsets[axis], extent});
+  return part;
+}
+
+/// The op on the tile: itself, with each operand sliced.
+static TilingResult tile(OpBuilder &b, DestinationStyleOpInterface op,
+                         const TilingShape &shape,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes) {
+  Location loc = op.getLoc();
+  TilingResult result;
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    TensorPart part = getPart(b, loc, shape, operand, offsets, sizes);
+    SmallVector<OpFoldResult> strides(part.sizes.size(), b.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
+                                                part.sizes, strides);
+    operands.push_back(slice);
+    result.generatedSlices.push_back(slice);
+  }
+  ValueRange inits = ArrayRef(operands).take_back(op.getNumDpsInits());
+  Operation *tiled =
+      mlir::clone(b, op, llvm::to_vector(inits.getTypes()), operands);
+  result.tiledOps.push_back(tiled);
+  llvm::append_range(result.tiledValues, tiled->getResults());
+  return result;
+}
+
+/// One op's methods of the interface: all follow from its TilingShape.
+#define KVQ_DEFINE_TILING(Op)                                                  \
+  SmallVector<utils::IteratorType> Op::getLoopIteratorTypes() {                \
+    return getIterators(getTilingShape(*this));                                \
+  }                                                                            \
+  SmallVector<Range> Op::getIterationDomain(OpBuilder &b) {                    \
+    return getDomain(b, getLoc(), getTilingShape(*this));                      \
+  }                                                                            \
+  FailureOr<TilingResult> Op::getTiledImplementation(                          \
+      OpBuilder &b, ArrayRef<OpFoldResult> offsets,                            \
+      ArrayRef<OpFoldResult> sizes) {                                          \
+    return tile(b, *this, getTilingShape(*this), offsets, sizes);              \
+  }                                                                            \
+  LogicalResult Op::getResultTilePosition(                                     \
+      OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
+      ArrayRef<OpFoldResult> sizes,                                            \
+      SmallVector<OpFoldResult> &resultOffsets,                                \
+      SmallVector<OpFoldResult> &resultSizes) {                                \
+    TensorPart part = getPart(b, getLoc(), getTilingShape(*this),              \
+                              getInits()[resultNumber], offsets, sizes);       \
+    resultOffsets = std::move(part.offsets);                                   \
+    resultSizes = std::move(part.sizes);                                       \
+    return success();                                                          \
+  }
+
+KVQ_DEFINE_TILING(QuantizeOp)
+KVQ_DEFINE_TILING(DequantizeOp)
+KVQ_DEFINE_TILING(PackOp)
+KVQ_DEFINE_TILING(UnpackOp)
+
+#undef KVQ_DEFINE_TILING
