@@ -113,6 +113,9 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("the cache has no region 'first': exact_first is 0");
   if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())
     return emitOpError("the cache has no region 'recent'");
+  if (getTile() && *getTile() < 1)
+    return emitOpError("expected a tile of at least 1 token, got ")
+           << *getTile();
   SmallVector<Type> expected = getTileTypes(cache, getRegion());
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")

@@ -1,0 +1,383 @@
+//===- Append.cpp - kvq.append to loops over components ------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each sequence and head, in this order:
+//
+//  1. tokens that belong to the exact first ones go to `first`;
+//  2. token groups that leave the recent window (all new tokens, where there is
+//     none) are gathered from the ring and from the input, quantized, packed
+//     and stored;
+//  3. the rest goes into the ring, over slots that step 2 has read.
+//
+// Everything between reading and writing rows of a component is on tensors of a
+// static size, so that it needs no allocation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+namespace {
+
+struct AppendPattern : OpConversionPattern<AppendOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override;
+};
+
+/// One sequence of an append, in tokens.
+struct Sequence {
+  Value index;
+  /// Tokens before and after the append.
+  Value length, newLength;
+  /// Quantized tokens before and after the append.
+  Value flushed, newFlushed;
+};
+
+/// Builds the append of the tokens of one head of one sequence.
+class HeadAppender {
+public:
+  HeadAppender(OpBuilder &builder, Location loc, CacheType cache, Value tokens,
+               const Sequence &sequence, Value head, ValueRange components)
+      : builder(builder), loc(loc), math(builder, loc), cache(cache),
+        tokens(tokens), sequence(sequence), head(head), components(components) {
+  }
+
+  /// The components after the append.
+  SmallVector<Value> append();
+
+private:
+  using LoopBody = llvm::function_ref<void(HeadAppender &, Value)>;
+
+  Value &getComponent(ComponentKind kind) {
+    return components[*cache.findComponent(kind)];
+  }
+  RowSlice getRows(Value row, OpFoldResult count) {
+    return {sequence.index, head, row, count};
+  }
+  RowSlice getRow(Value row) { return getRows(row, builder.getIndexAttr(1)); }
+
+  /// A loop from `begin` to `end` that carries the components; `body` builds
+  /// one step, on an appender of its own.
+  void loop(Value begin, Value end, int64_t step, LoopBody body);
+
+  void storeExact(ComponentKind kind, Value row, Value token,
+                  OpFoldResult count);
+  void storeFirst();
+  void storeValues();
+  void storeRecent();
+  void flushGroups();
+  Value gatherGroup(Value token);
+  void encodeGroup(Value group, Value row);
+
+  OpBuilder &builder;
+  Location loc;
+  IndexMath math;
+  CacheType cache;
+  Value tokens;
+  const Sequence &sequence;
+  Value head;
+  SmallVector<Value> components;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// Emits `value` rounded to the cache's element type. Infinities and what is
+/// beyond the type become its largest finite value; NaN stays.
+static Value buildRound(OpBuilder &builder, Location loc, Value value,
+                        FloatType type) {
+  Type f32 = builder.getF32Type();
+  if (value.getType() != f32)
+    value = arith::ExtFOp::create(builder, loc, f32, value);
+  double largest =
+      APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+  Value high = arith::ConstantOp::create(builder, loc,
+                                         builder.getFloatAttr(f32, largest));
+  Value low = arith::ConstantOp::create(builder, loc,
+                                        builder.getFloatAttr(f32, -largest));
+  value = arith::MinimumFOp::create(builder, loc, value, high);
+  value = arith::MaximumFOp::create(builder, loc, value, low);
+  if (type == f32)
+    return value;
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
+/// Rounds the rows `source` into `target`.
+static Value roundRows(OpBuilder &builder, Location loc, Value source,
+                       Value target) {
+  auto type = cast<RankedTensorType>(target.getType());
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(2));
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    linalg::YieldOp::create(nested, loc,
+                            buildRound(nested, loc, args[0],
+                                       cast<FloatType>(type.getElementType())));
+  };
+  return linalg::GenericOp::create(builder, loc, type, source, target, maps,
+                                   iterators, body)
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void HeadAppender::loop(Value begin, Value end, int64_t step, LoopBody body) {
+  auto buildBody = [&](OpBuilder &nested, Location loc, Value iv,
+                       ValueRange carried) {
+    HeadAppender inner(nested, loc, cache, tokens, sequence, head, carried);
+    body(inner, iv);
+    scf::YieldOp::create(nested, loc, inner.components);
+  };
+  auto loop = scf::ForOp::create(builder, loc, begin, end, math.constant(step),
+                                 components, buildBody);
+  components = llvm::to_vector_of<Value>(loop.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Exact tokens
+//===----------------------------------------------------------------------===//
+
+/// Stores `count` new tokens from position `token` as rows from `row`.
+void HeadAppender::storeExact(ComponentKind kind, Value row, Value token,
+                              OpFoldResult count) {
+  Value &component = getComponent(kind);
+  Value source = getRows(math.sub(token, sequence.length), count)
+                     .extract(builder, loc, tokens);
+  RowSlice slice = getRows(row, count);
+  Value target = slice.extract(builder, loc, component);
+  component = slice.insert(builder, loc,
+                           roundRows(builder, loc, source, target), component);
+}
+
+void HeadAppender::storeFirst() {
+  OpFoldResult one = builder.getIndexAttr(1);
+  loop(sequence.length, math.min(sequence.newLength, cache.getExactFirst()),
+       /*step=*/1, [&](HeadAppender &step, Value token) {
+         step.storeExact(ComponentKind::First, token, token, one);
+       });
+}
+
+/// Stores the tokens of an exact cache, whose rows are their positions.
+void HeadAppender::storeValues() {
+  storeExact(ComponentKind::Values, sequence.length, sequence.length,
+             math.sub(sequence.newLength, sequence.length));
+}
+
+void HeadAppender::storeRecent() {
+  OpFoldResult one = builder.getIndexAttr(1);
+  Value quantizedEnd = math.add(sequence.newFlushed, cache.getExactFirst());
+  loop(math.max(sequence.length, quantizedEnd), sequence.newLength, /*step=*/1,
+       [&](HeadAppender &step, Value token) {
+         Value slot = getRingSlot(step.math, cache, token);
+         step.storeExact(ComponentKind::Recent, slot, token, one);
+       });
+}
+
+//===----------------------------------------------------------------------===//
+// Quantized tokens
+//===----------------------------------------------------------------------===//
+
+/// The group of tokens from position `token`, in the cache's element type.
+Value HeadAppender::gatherGroup(Value token) {
+  int64_t size = cache.getTokenGroup();
+  auto type =
+      RankedTensorType::get({size, cache.getHeadDim()}, cache.getElementType());
+  Value first = math.sub(token, sequence.length);
+  bool isRounded = type.getElementType() == getElementTypeOrSelf(tokens);
+  // `kvq.quantize` reads an infinity as the largest value itself.
+  if (!cache.hasRecentWindow() && isRounded)
+    return getRow(first).extract(builder, loc, tokens);
+  Value group = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  if (!cache.hasRecentWindow())
+    return roundRows(builder, loc, getRow(first).extract(builder, loc, tokens),
+                     group);
+
+  Value zero = math.constant(0), one = math.constant(1);
+  Value oldTokens = math.min(math.max(math.sub(zero, first), 0), size);
+  Value ring = getComponent(ComponentKind::Recent);
+  auto copyRow = [&](OpBuilder &nested, Location loc, Value i,
+                     ValueRange groups) {
+    IndexMath math(nested, loc);
+    Value slot = getRingSlot(math, cache, math.add(token, i));
+    Value source = getRow(slot).extract(nested, loc, ring);
+    MatrixRow row{i};
+    Value target = row.extract(nested, loc, groups[0]);
+    Value copy =
+        linalg::CopyOp::create(nested, loc, source, target).getResult(0);
+    scf::YieldOp::create(nested, loc, row.insert(nested, loc, copy, groups[0]));
+  };
+  auto roundRow = [&](OpBuilder &nested, Location loc, Value i,
+                      ValueRange groups) {
+    IndexMath math(nested, loc);
+    Value source = getRow(math.add(first, i)).extract(nested, loc, tokens);
+    MatrixRow row{i};
+    Value target = row.extract(nested, loc, groups[0]);
+    Value rounded = roundRows(nested, loc, source, target);
+    scf::YieldOp::create(nested, loc,
+                         row.insert(nested, loc, rounded, groups[0]));
+  };
+  group = scf::ForOp::create(builder, loc, zero, oldTokens, one, group, copyRow)
+              .getResult(0);
+  return scf::ForOp::create(builder, loc, oldTokens, math.constant(size), one,
+                            group, roundRow)
+      .getResult(0);
+}
+
+/// Quantizes `group` into the rows from `row`: straight into the components,
+/// except for codes that are packed on the way.
+void HeadAppender::encodeGroup(Value group, Value row) {
+  FormatInterface format = cache.getFormat();
+  int64_t size = cache.getTokenGroup();
+  RowSlice codeRows = getRows(row, builder.getIndexAttr(size));
+  RowSlice metadataRow = getRow(math.div(row, size));
+  Value &codes = getComponent(ComponentKind::Codes);
+  Value bytes = codeRows.extract(builder, loc, codes);
+  bool packed = format.getCodeBits() < 8;
+
+  SmallVector<Value> targets = {bytes};
+  if (packed)
+    targets[0] = tensor::EmptyOp::create(
+        builder, loc, {size, cache.getHeadDim()}, builder.getI8Type());
+  SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
+  if (format.getZeroType())
+    metadata.push_back(ComponentKind::Zeros);
+  for (ComponentKind kind : metadata)
+    targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
+
+  auto quantize = QuantizeOp::create(
+      builder, loc, TypeRange(ValueRange(targets)), format, group, targets);
+  Value encoded = quantize.getResult(0);
+  if (packed)
+    encoded =
+        PackOp::create(builder, loc, bytes.getType(), format, encoded, bytes)
+            .getResult(0);
+  codes = codeRows.insert(builder, loc, encoded, codes);
+  for (auto [i, kind] : llvm::enumerate(metadata)) {
+    Value &component = getComponent(kind);
+    component =
+        metadataRow.insert(builder, loc, quantize.getResult(i + 1), component);
+  }
+}
+
+void HeadAppender::flushGroups() {
+  loop(sequence.flushed, sequence.newFlushed, cache.getTokenGroup(),
+       [&](HeadAppender &step, Value row) {
+         Value token = step.math.add(row, cache.getExactFirst());
+         step.encodeGroup(step.gatherGroup(token), row);
+       });
+}
+
+SmallVector<Value> HeadAppender::append() {
+  if (cache.getFormat().isExact()) {
+    storeValues();
+    return components;
+  }
+  if (cache.getExactFirst() != 0)
+    storeFirst();
+  flushGroups();
+  if (cache.hasRecentWindow())
+    storeRecent();
+  return components;
+}
+
+//===----------------------------------------------------------------------===//
+// Pattern
+//===----------------------------------------------------------------------===//
+
+/// Element `index` of a vector of counts, as an index.
+static Value extractCount(OpBuilder &builder, Location loc, Value counts,
+                          Value index) {
+  Value count = tensor::ExtractOp::create(builder, loc, counts, index);
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    count);
+}
+
+/// Describes sequence `index` before and after the append. `flushed` is null
+/// where the cache has no recent window, `counts` where all tokens count.
+static Sequence buildSequence(OpBuilder &builder, Location loc, CacheType cache,
+                              Value index, Value tokens, Value lengths,
+                              Value flushed, Value counts) {
+  IndexMath math(builder, loc);
+  Sequence sequence;
+  sequence.index = index;
+  sequence.length = extractCount(builder, loc, lengths, index);
+  Value count =
+      counts ? extractCount(builder, loc, counts, index)
+             : getValueOrCreateConstantIndexOp(
+                   builder, loc, tensor::getMixedSize(builder, loc, tokens, 2));
+  sequence.newLength = math.add(sequence.length, count);
+
+  int64_t exactFirst = cache.getExactFirst();
+  int64_t window = exactFirst + cache.getRecent().value_or(0);
+  Value leaving = math.max(math.sub(sequence.newLength, window), 0);
+  leaving = math.alignDown(leaving, cache.getTokenGroup());
+  sequence.flushed = flushed
+                         ? extractCount(builder, loc, flushed, index)
+                         : math.max(math.sub(sequence.length, exactFirst), 0);
+  sequence.newFlushed = math.max(sequence.flushed, leaving);
+  return sequence;
+}
+
+LogicalResult
+AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
+                               ConversionPatternRewriter &rewriter) const {
+  Location loc = op.getLoc();
+  CacheType cache = op.getCache().getType();
+  Value tokens = adaptor.getTokens().front();
+  Value lengths = adaptor.getLengths().front();
+  auto getOptional = [](ValueRange values) {
+    return values.empty() ? Value() : values.front();
+  };
+  Value flushed = getOptional(adaptor.getFlushed());
+  Value counts = getOptional(adaptor.getCounts());
+
+  IndexMath math(rewriter, loc);
+  Value zero = math.constant(0), one = math.constant(1);
+  Value heads = math.constant(cache.getHeads());
+  auto appendSequence = [&](OpBuilder &builder, Location loc, Value index,
+                            ValueRange carried) {
+    Sequence sequence = buildSequence(builder, loc, cache, index, tokens,
+                                      lengths, flushed, counts);
+    auto appendHead = [&](OpBuilder &builder, Location loc, Value head,
+                          ValueRange carried) {
+      HeadAppender appender(builder, loc, cache, tokens, sequence, head,
+                            carried);
+      SmallVector<Value> appended = appender.append();
+      scf::YieldOp::create(builder, loc, appended);
+    };
+    auto loop =
+        scf::ForOp::create(builder, loc, zero, heads, one, carried, appendHead);
+    scf::YieldOp::create(builder, loc, loop.getResults());
+  };
+  auto loop =
+      scf::ForOp::create(rewriter, loc, zero, math.constant(cache.getBatch()),
+                         one, adaptor.getCache(), appendSequence);
+  rewriter.replaceOpWithMultiple(op, {loop.getResults()});
+  return success();
+}
+
+void kvq::populateAppendPatterns(const TypeConverter &converter,
+                                 RewritePatternSet &patterns) {
+  patterns.add<AppendPattern>(converter, patterns.getContext());
+}

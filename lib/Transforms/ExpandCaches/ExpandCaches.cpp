@@ -1,0 +1,186 @@
+//===- ExpandCaches.cpp - Caches to storage components ------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows.h"
+
+#include "kvq/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/ControlFlow/Transforms/StructuralTypeConversions.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Func/Transforms/FuncConversions.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::kvq {
+#define GEN_PASS_DEF_EXPANDCACHESPASS
+#include "kvq/Transforms/Passes.h.inc"
+} // namespace mlir::kvq
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+namespace {
+
+struct ExpandCachesPass : kvq::impl::ExpandCachesPassBase<ExpandCachesPass> {
+  using Base::Base;
+
+  void runOnOperation() override;
+};
+
+/// A cache is the tensors that it is stored in.
+struct CacheTypeConverter : TypeConverter {
+  CacheTypeConverter() {
+    addConversion([](Type type) { return type; });
+    addConversion([](CacheType cache, SmallVectorImpl<Type> &types) {
+      for (const StorageComponent &component : cache.getComponents())
+        types.push_back(component.getTensorType());
+      return success();
+    });
+  }
+};
+
+struct EmptyPattern : OpConversionPattern<EmptyOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override;
+};
+
+struct FromComponentsPattern : OpConversionPattern<FromComponentsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(FromComponentsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithMultiple(op, {adaptor.getComponents()});
+    return success();
+  }
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Empty caches
+//===----------------------------------------------------------------------===//
+
+/// Rows of quantized tokens in a cache of `capacity` tokens. The same as
+/// `CacheType::getComponents` computes from a static capacity.
+static Value buildQuantizedRows(IndexMath &math, CacheType cache,
+                                Value capacity) {
+  int64_t window = cache.getExactFirst() + cache.getRecent().value_or(0);
+  Value rows = math.max(math.sub(capacity, window), 0);
+  return math.alignDown(rows, cache.getTokenGroup());
+}
+
+LogicalResult
+EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
+                              ConversionPatternRewriter &rewriter) const {
+  Location loc = op.getLoc();
+  CacheType cache = op.getCache().getType();
+  IndexMath math(rewriter, loc);
+  Value rows, groups;
+  if (Value capacity = adaptor.getCapacity()) {
+    rows = buildQuantizedRows(math, cache, capacity);
+    groups = math.div(rows, cache.getTokenGroup());
+  }
+  SmallVector<Value> tensors;
+  for (const StorageComponent &component : cache.getComponents()) {
+    RankedTensorType type = component.getTensorType();
+    bool isMetadata = component.kind == ComponentKind::Scales ||
+                      component.kind == ComponentKind::Zeros;
+    SmallVector<Value> extents;
+    if (!type.hasStaticShape())
+      extents.push_back(isMetadata ? groups : rows);
+    tensors.push_back(tensor::EmptyOp::create(rewriter, loc, type, extents));
+  }
+  rewriter.replaceOpWithMultiple(op, {tensors});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+/// True if the conversion knows how to expand the caches of `op`.
+static bool isExpandable(Operation *op) {
+  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, func::FuncOp,
+             func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
+             scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
+      op);
+}
+
+static bool mentionsCache(Type type) {
+  return type.walk([](CacheType) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// True if a cache is an operand, a result or a block argument of `op`.
+static bool carriesCache(Operation *op) {
+  if (llvm::any_of(op->getOperandTypes(), mentionsCache) ||
+      llvm::any_of(op->getResultTypes(), mentionsCache))
+    return true;
+  for (mlir::Region &region : op->getRegions())
+    for (Block &block : region)
+      if (llvm::any_of(block.getArgumentTypes(), mentionsCache))
+        return true;
+  return false;
+}
+
+/// Reports every op that carries a cache and is not known to the conversion.
+static LogicalResult verifyExpandable(ModuleOp module) {
+  bool expandable = true;
+  module.walk([&](Operation *op) {
+    if (isExpandable(op) || !carriesCache(op))
+      return;
+    op->emitError("op '") << op->getName()
+                          << "' carries a !kvq.cache that kvq-expand-caches "
+                             "cannot expand";
+    expandable = false;
+  });
+  return success(expandable);
+}
+
+/// Every op is legal once no cache is left in its types.
+static void configureTarget(ConversionTarget &target,
+                            const TypeConverter &converter) {
+  target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp>();
+  // Its signature alone: branches convert the blocks that they lead to.
+  target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
+    return converter.isSignatureLegal(op.getFunctionType());
+  });
+  target.markUnknownOpDynamicallyLegal(
+      [&](Operation *op) { return converter.isLegal(op); });
+}
+
+void ExpandCachesPass::runOnOperation() {
+  if (failed(verifyExpandable(getOperation())))
+    return signalPassFailure();
+
+  CacheTypeConverter converter;
+  ConversionTarget target(getContext());
+  configureTarget(target, converter);
+  RewritePatternSet patterns(&getContext());
+  patterns.add<EmptyPattern, FromComponentsPattern>(converter, &getContext());
+  populateLoadTilePatterns(converter, patterns);
+  populateAppendPatterns(converter, patterns);
+  populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
+                                                                 converter);
+  populateCallOpTypeConversionPattern(patterns, converter);
+  populateReturnOpTypeConversionPattern(patterns, converter);
+  cf::populateCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                     target);
+  scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                       target);
+  if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
+    signalPassFailure();
+}

@@ -1,0 +1,133 @@
+//===- Rows.cpp - Index arithmetic and rows of components ----------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+Value IndexMath::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+Value IndexMath::add(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::AddIOp>(loc, lhs, rhs);
+}
+
+Value IndexMath::sub(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::SubIOp>(loc, lhs, rhs);
+}
+
+Value IndexMath::max(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::MaxSIOp>(loc, lhs, rhs);
+}
+
+Value IndexMath::min(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::MinSIOp>(loc, lhs, rhs);
+}
+
+Value IndexMath::div(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::DivUIOp>(loc, lhs, constant(rhs));
+}
+
+Value IndexMath::rem(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::RemUIOp>(loc, lhs, constant(rhs));
+}
+
+Value IndexMath::alignDown(Value value, int64_t factor) {
+  if (factor == 1)
+    return value;
+  return builder.createOrFold<arith::MulIOp>(loc, div(value, factor),
+                                             constant(factor));
+}
+
+Value kvq::getRingSlot(IndexMath &math, CacheType cache, Value token) {
+  return math.rem(math.sub(token, cache.getExactFirst()),
+                  cache.getRecentRows());
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The offsets, sizes and strides of rows in a component or a matrix.
+struct SliceBounds {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+
+  SliceBounds(OpBuilder &builder, const RowSlice &slice, Value component) {
+    auto type = cast<RankedTensorType>(component.getType());
+    OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+    offsets = {slice.batch, slice.head, slice.row, zero};
+    sizes = {one, one, slice.count, builder.getIndexAttr(type.getDimSize(3))};
+    strides.assign(4, one);
+  }
+
+  SliceBounds(OpBuilder &builder, OpFoldResult row, OpFoldResult count,
+              Value matrix) {
+    auto type = cast<RankedTensorType>(matrix.getType());
+    OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+    offsets = {row, zero};
+    sizes = {count, builder.getIndexAttr(type.getDimSize(1))};
+    strides.assign(2, one);
+  }
+};
+
+} // namespace
+
+/// The extent of a dimension of a tensor type: dynamic if it is a value.
+static int64_t getStaticExtent(OpFoldResult extent) {
+  return getConstantIntValue(extent).value_or(ShapedType::kDynamic);
+}
+
+Value RowSlice::extract(OpBuilder &builder, Location loc,
+                        Value component) const {
+  auto type = cast<RankedTensorType>(component.getType());
+  SliceBounds bounds(builder, *this, component);
+  auto rows = RankedTensorType::get(
+      {getStaticExtent(count), type.getDimSize(3)}, type.getElementType());
+  return tensor::ExtractSliceOp::create(builder, loc, rows, component,
+                                        bounds.offsets, bounds.sizes,
+                                        bounds.strides);
+}
+
+Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
+                       Value component) const {
+  SliceBounds bounds(builder, *this, component);
+  return tensor::InsertSliceOp::create(builder, loc, rows, component,
+                                       bounds.offsets, bounds.sizes,
+                                       bounds.strides);
+}
+
+Value MatrixRow::extract(OpBuilder &builder, Location loc, Value matrix) const {
+  SliceBounds bounds(builder, row, builder.getIndexAttr(1), matrix);
+  return tensor::ExtractSliceOp::create(builder, loc, matrix, bounds.offsets,
+                                        bounds.sizes, bounds.strides);
+}
+
+Value MatrixRow::insert(OpBuilder &builder, Location loc, Value values,
+                        Value matrix) const {
+  SliceBounds bounds(builder, row, builder.getIndexAttr(1), matrix);
+  return tensor::InsertSliceOp::create(builder, loc, values, matrix,
+                                       bounds.offsets, bounds.sizes,
+                                       bounds.strides);
+}
+
+Value kvq::extractLeadingRows(OpBuilder &builder, Location loc, Value tile,
+                              Value count) {
+  SliceBounds bounds(builder, builder.getIndexAttr(0), count, tile);
+  return tensor::ExtractSliceOp::create(builder, loc, tile, bounds.offsets,
+                                        bounds.sizes, bounds.strides);
+}

@@ -1,0 +1,91 @@
+//===- Rows.h - Index arithmetic and rows of components ---------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the patterns of kvq-expand-caches share: where a token lies, and reading
+// and writing rows of a storage component.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_TRANSFORMS_EXPANDCACHES_ROWS_H
+#define KVQ_LIB_TRANSFORMS_EXPANDCACHES_ROWS_H
+
+#include "kvq/IR/KVQ.h"
+
+namespace mlir {
+class RewritePatternSet;
+class TypeConverter;
+} // namespace mlir
+
+namespace mlir::kvq {
+
+/// Builds arithmetic on index values, folding constants as it goes. Division
+/// and remainder are unsigned: use them on values that are not negative.
+class IndexMath {
+public:
+  IndexMath(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  Value constant(int64_t value);
+  Value add(Value lhs, Value rhs);
+  Value add(Value lhs, int64_t rhs) { return add(lhs, constant(rhs)); }
+  Value sub(Value lhs, Value rhs);
+  Value sub(Value lhs, int64_t rhs) { return sub(lhs, constant(rhs)); }
+  Value max(Value lhs, Value rhs);
+  Value max(Value lhs, int64_t rhs) { return max(lhs, constant(rhs)); }
+  Value min(Value lhs, Value rhs);
+  Value min(Value lhs, int64_t rhs) { return min(lhs, constant(rhs)); }
+  Value div(Value lhs, int64_t rhs);
+  Value rem(Value lhs, int64_t rhs);
+  /// The largest multiple of `factor` that is not above `value`.
+  Value alignDown(Value value, int64_t factor);
+
+private:
+  OpBuilder &builder;
+  Location loc;
+};
+
+/// The ring slot of the recent token at position `token`.
+Value getRingSlot(IndexMath &math, CacheType cache, Value token);
+
+/// Rows `row` to `row + count` of one sequence and head of a rank-4 component:
+/// where a slice starts, and how it is read and written back. Reading and
+/// writing name the same slice, so that what is computed between them
+/// bufferizes in place.
+struct RowSlice {
+  Value batch;
+  Value head;
+  Value row;
+  OpFoldResult count;
+
+  /// The rows as a `count x row size` tensor.
+  Value extract(OpBuilder &builder, Location loc, Value component) const;
+  /// `component` with the rows replaced by `rows`.
+  Value insert(OpBuilder &builder, Location loc, Value rows,
+               Value component) const;
+};
+
+/// One row of a rank-2 tensor, read and written back as a `1 x row size`
+/// tensor.
+struct MatrixRow {
+  Value row;
+
+  Value extract(OpBuilder &builder, Location loc, Value matrix) const;
+  Value insert(OpBuilder &builder, Location loc, Value values,
+               Value matrix) const;
+};
+
+/// The first `count` rows of the rank-2 tensor `tile`.
+Value extractLeadingRows(OpBuilder &builder, Location loc, Value tile,
+                         Value count);
+
+void populateAppendPatterns(const TypeConverter &converter,
+                            RewritePatternSet &patterns);
+void populateLoadTilePatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_TRANSFORMS_EXPANDCACHES_ROWS_H
