@@ -123,8 +123,8 @@ static LogicalResult expectEqual(AttentionOp op, StringRef what,
                                  int64_t expected, int64_t got) {
   if (expected == got)
     return success();
-  return op.emitOpError("expected ") << what << " " << expected << ", got "
-                                     << got;
+  return op.emitOpError("expected ")
+         << what << " " << expected << ", got " << got;
 }
 
 /// Two token groups can be tiled together only from a common origin.
@@ -160,8 +160,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(key) || failed(value))
     return failure();
 
-  if (failed(expectEqual(*this, "the query's batch for keys", query.getDimSize(0),
-                         key->batch)) ||
+  if (failed(expectEqual(*this, "the query's batch for keys",
+                         query.getDimSize(0), key->batch)) ||
       failed(expectEqual(*this, "the query's batch for values",
                          query.getDimSize(0), value->batch)) ||
       failed(expectEqual(*this, "keys with the query's head_dim",
@@ -179,7 +179,8 @@ LogicalResult AttentionOp::verify() {
       return failure();
   for (int64_t axis : {0, 1, 3})
     if (query.isDynamicDim(axis))
-      return emitOpError("expected a query with only query_tokens dynamic, got ")
+      return emitOpError(
+                 "expected a query with only query_tokens dynamic, got ")
              << query;
   if (query.getDimSize(1) % key->heads != 0)
     return emitOpError("query_heads ")
@@ -191,8 +192,8 @@ LogicalResult AttentionOp::verify() {
     return failure();
   auto keyCache = dyn_cast<CacheType>(getKey().getType());
   auto valueCache = dyn_cast<CacheType>(getValue().getType());
-  if (keyCache && failed(verifyFlushed(*this, "key_flushed", keyCache,
-                                       getKeyFlushed())))
+  if (keyCache &&
+      failed(verifyFlushed(*this, "key_flushed", keyCache, getKeyFlushed())))
     return failure();
   if (valueCache && failed(verifyFlushed(*this, "value_flushed", valueCache,
                                          getValueFlushed())))

@@ -132,8 +132,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                           << "' with quantized codes";
     return {};
   }
-  RangePolicy range = fields.range.value_or(
-      fields.zero ? RangePolicy::MinMax : RangePolicy::AbsMax);
+  RangePolicy range = fields.range.value_or(fields.zero ? RangePolicy::MinMax
+                                                        : RangePolicy::AbsMax);
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zero, range);

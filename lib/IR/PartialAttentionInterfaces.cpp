@@ -44,11 +44,10 @@ static OpFoldResult getDomainBegin(PartialAttentionOp op, OpBuilder &b) {
   int64_t group = std::lcm(keyGroup, valueGroup);
   if (group == 1)
     return op.getBegin();
-  int64_t origin =
-      keyGroup > 1 ? key.getExactFirst() : value.getExactFirst();
+  int64_t origin = keyGroup > 1 ? key.getExactFirst() : value.getExactFirst();
   AffineExpr begin = b.getAffineDimExpr(0);
-  AffineMap map = AffineMap::get(
-      1, 0, (begin - origin).floorDiv(group) * group + origin);
+  AffineMap map =
+      AffineMap::get(1, 0, (begin - origin).floorDiv(group) * group + origin);
   return affine::makeComposedFoldedAffineApply(b, op.getLoc(), map,
                                                {op.getBegin()});
 }
@@ -91,9 +90,10 @@ SmallVector<Range> PartialAttentionOp::getIterationDomain(OpBuilder &b) {
   return {Range{b.getIndexAttr(0), extent, b.getIndexAttr(1)}};
 }
 
-FailureOr<TilingResult> PartialAttentionOp::getTiledImplementation(
-    OpBuilder &b, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes) {
+FailureOr<TilingResult>
+PartialAttentionOp::getTiledImplementation(OpBuilder &b,
+                                           ArrayRef<OpFoldResult> offsets,
+                                           ArrayRef<OpFoldResult> sizes) {
   PartialAttentionOp tile =
       buildTile(*this, b, offsets.front(), sizes.front(), getDpsInits());
   return TilingResult{{tile}, SmallVector<Value>(tile->getResults()), {}};
@@ -128,17 +128,14 @@ PartialAttentionOp::generateInitialTensorForPartialReduction(
   SmallVector<Value> inits;
   for (auto [index, type] : llvm::enumerate(getResultTypes())) {
     SmallVector<OpFoldResult> shape = {sizes.front()};
-    llvm::append_range(shape,
-                       getAsIndexOpFoldResult(
-                           b.getContext(),
-                           cast<RankedTensorType>(type).getShape()));
+    llvm::append_range(
+        shape, getAsIndexOpFoldResult(b.getContext(),
+                                      cast<RankedTensorType>(type).getShape()));
     Value empty = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
     // The identity: acc 0, max -inf, sum 0.
     float identity = index == 1 ? -std::numeric_limits<float>::infinity() : 0.f;
-    Value fill =
-        arith::ConstantOp::create(b, loc, b.getF32FloatAttr(identity));
-    inits.push_back(
-        linalg::FillOp::create(b, loc, fill, empty).getResult(0));
+    Value fill = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(identity));
+    inits.push_back(linalg::FillOp::create(b, loc, fill, empty).getResult(0));
   }
   return inits;
 }

@@ -59,7 +59,8 @@ LogicalResult PartialAttentionOp::verify() {
 LogicalResult MergePartialsOp::verify() {
   constexpr StringRef kNames[] = {"acc", "max", "sum"};
   if (getInputs().size() != 3 || getInits().size() != 3)
-    return emitOpError("expected acc, max and sum as inputs and as outputs, got ")
+    return emitOpError(
+               "expected acc, max and sum as inputs and as outputs, got ")
            << getInputs().size() << " and " << getInits().size();
   auto acc = cast<RankedTensorType>(getInputs().front().getType());
   if (acc.getRank() < 2)
@@ -91,7 +92,8 @@ bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
   return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
 
-SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, TokenRegion region) {
+SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
+                                           TokenRegion region) {
   int64_t headDim = cache.getHeadDim();
   constexpr int64_t kDynamic = ShapedType::kDynamic;
   if (!hasCodes(cache, region))

@@ -7,7 +7,6 @@
 
 #include "kvq/Transforms/Passes.h"
 
-
 namespace mlir::kvq {
 #define GEN_PASS_DEF_VERIFYFUSEDPASS
 #include "kvq/Transforms/Passes.h.inc"
