@@ -364,7 +364,8 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
   void runOnOperation() override {
     if (splits < 1) {
       emitError(getOperation()->getLoc())
-          << "kvq-split-tokens: expected at least 1 split, got " << splits;
+          << "kvq-split-tokens: expected at least 1 split, got "
+          << splits.getValue();
       return signalPassFailure();
     }
     SmallVector<AttentionOp> ops;

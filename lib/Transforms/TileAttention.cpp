@@ -140,7 +140,7 @@ struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
     if (tileTokens < 1) {
       emitError(getOperation()->getLoc())
           << "kvq-tile-attention: expected tiles of at least 1 token, got "
-          << tileTokens;
+          << tileTokens.getValue();
       return signalPassFailure();
     }
     SmallVector<PartialAttentionOp> ops;
