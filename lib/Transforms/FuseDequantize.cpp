@@ -26,8 +26,6 @@ struct FuseDequantizePass
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
   }
 };
 

@@ -21,8 +21,6 @@ struct VerifyFusedPass : kvq::impl::VerifyFusedPassBase<VerifyFusedPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
   }
 };
 
