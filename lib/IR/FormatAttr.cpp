@@ -213,6 +213,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
                           int64_t headDim) const {
+  if (headDim < 1)
+    return emitError() << "expected a head_dim of at least 1, got " << headDim;
   if (isExact())
     return success();
   if (int64_t group = getGroupChannels(headDim); headDim % group != 0)

@@ -134,12 +134,15 @@ LogicalResult QuantizeOp::verify() {
   if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Values,
                            getInits(), Side::Codes, getResultTypes())))
     return failure();
-  auto type = cast<RankedTensorType>(rows);
-  int64_t tokens = type.getDimSize(type.getRank() - 2);
+  // Either may be dynamic where the other is static.
   int64_t group = getFormat().getGroupTokens();
-  if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
-    return emitOpError("group of ")
-           << group << " tokens does not divide " << tokens << " tokens";
+  for (Value operand : {getInputs().front(), getInits().front()}) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    int64_t tokens = type.getDimSize(type.getRank() - 2);
+    if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
+      return emitOpError("group of ")
+             << group << " tokens does not divide " << tokens << " tokens";
+  }
   return success();
 }
 
