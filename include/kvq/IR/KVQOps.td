@@ -116,15 +116,19 @@ def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
 // Cache level
 //===----------------------------------------------------------------------===//
 
-def KVQ_EmptyOp : KVQ_Op<"empty", [Pure]> {
+def KVQ_EmptyOp : KVQ_Op<"empty"> {
   let summary = "a cache without tokens";
   let description = [{
     A cache whose storage holds nothing yet: its bytes are unspecified and never
     influence a result. Takes the capacity in tokens where the type leaves it
     dynamic.
+
+    It counts as an allocation: two of them are two caches, even where their
+    types are the same, and are not merged into one that would have to be copied.
   }];
   let arguments = (ins Optional<Index>:$capacity);
-  let results = (outs KVQ_CacheType:$cache);
+  let results = (outs
+    Res<KVQ_CacheType, "", [MemAlloc<DefaultResource, 0, FullEffect>]>:$cache);
   let assemblyFormat = [{
     (`(` $capacity^ `)`)? attr-dict `:` type($cache)
   }];

@@ -122,10 +122,9 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     Numerics: bit-exact.
   }];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::kvq::KVQDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
@@ -142,6 +141,35 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"];
+}
+
+def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
+                                     "::mlir::ModuleOp"> {
+  let summary = "Drops results of functions that are buffers of their arguments";
+  let description = [{
+    An append writes its cache in place; once bufferized, its function returns
+    the very buffers that it was given. This drops such results and lets callers
+    go on with what they passed. Like the upstream
+    `drop-equivalent-buffer-results`, but for public functions too: callers
+    outside the module see the same signature whether or not a function is
+    called inside it.
+
+    Numerics: changes nothing.
+  }];
+}
+
+def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
+                                     "FunctionOpInterface"> {
+  let summary = "Moves stack buffers out of sequential control flow";
+  let description = [{
+    Each `memref.alloca` of static size moves to the start of the closest
+    enclosing function or parallel loop body. Inside a sequential loop it would
+    take new stack in every iteration once the loop is lowered to branches. What
+    a buffer holds when it is allocated is unspecified, so iterations can share
+    it.
+
+    Numerics: changes nothing.
+  }];
 }
 
 def VerifyFusedPass : Pass<"kvq-verify-fused"> {
