@@ -35,7 +35,8 @@ namespace {
 struct KVQInlinerInterface : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
 
-  bool isLegalToInline(Operation *, mlir::Region *, bool, IRMapping &) const final {
+  bool isLegalToInline(Operation *, mlir::Region *, bool,
+                       IRMapping &) const final {
     return true;
   }
 };

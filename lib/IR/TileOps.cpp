@@ -97,11 +97,12 @@ LogicalResult MergePartialsOp::verify() {
 // LoadTileOp
 //===----------------------------------------------------------------------===//
 
-bool LoadTileOp::hasCodes(CacheType cache, Region region) {
-  return region == Region::Codes && !cache.getFormat().isExact();
+bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
+  return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
 
-SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, Region region) {
+SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
+                                           TokenRegion region) {
   int64_t headDim = cache.getHeadDim();
   constexpr int64_t kDynamic = ShapedType::kDynamic;
   if (!hasCodes(cache, region))
@@ -119,13 +120,13 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, Region region) {
 
 LogicalResult LoadTileOp::verify() {
   CacheType cache = getCache().getType();
-  if (getRegion() == Region::First && cache.getExactFirst() == 0)
+  if (getRegion() == TokenRegion::First && cache.getExactFirst() == 0)
     return emitOpError("the cache has no region 'first': exact_first is 0");
-  if (getRegion() == Region::Recent && !cache.hasRecentWindow())
+  if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())
     return emitOpError("the cache has no region 'recent'");
-  if (getTile() && *getTile() < 1)
+  if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
-           << *getTile();
+           << tile.getInt();
   SmallVector<Type> expected = getTileTypes(cache, getRegion());
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")

@@ -67,6 +67,7 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
   pm.addNestedPass<func::FuncOp>(
       createConvertKVQToVectorPass({options.vectorWidth}));
+  buildVectorToLLVMPipeline(pm);
 }
 
 void kvq::registerPipelines() {
@@ -74,6 +75,10 @@ void kvq::registerPipelines() {
       "kvq-cpu-pipeline",
       "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
       buildCPUPipeline);
+  PassPipelineRegistration<>(
+      "kvq-vector-to-llvm-pipeline",
+      "Lowers loops over vectors and memrefs to the LLVM dialect",
+      buildVectorToLLVMPipeline);
   PassPipelineRegistration<>(
       "kvq-bufferize-pipeline",
       "Turns the tensors of kvq kernels into buffers, in place",

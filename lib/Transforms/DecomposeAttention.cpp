@@ -1,4 +1,4 @@
-//===- DecomposeAttention.cpp - Attention tiles to structured ops -------===//
+//===- DecomposeAttention.cpp - Attention tiles to structured ops ---------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,11 +8,15 @@
 #include "kvq/Transforms/Passes.h"
 
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/StructuredOps.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_DECOMPOSEATTENTIONPASS
@@ -24,12 +28,162 @@ using namespace mlir::kvq;
 
 namespace {
 
-struct DecomposeAttentionPass : kvq::impl::DecomposeAttentionPassBase<DecomposeAttentionPass> {
+/// Emits one tile of attention. Axes: r query rows, t tokens, c channels.
+class TileDecomposer {
+public:
+  TileDecomposer(OpBuilder &b, PartialAttentionOp op)
+      : b(b), op(op), loc(op.getLoc()), tile(*op.getTile()),
+        rows(cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0)) {
+    AffineExpr begin = b.getAffineDimExpr(0), end = b.getAffineDimExpr(1);
+    tokens = affine::makeComposedFoldedAffineApply(
+        b, loc, AffineMap::get(2, 0, end - begin),
+        {OpFoldResult(op.getBegin()), OpFoldResult(op.getEnd())});
+  }
+
+  SmallVector<Value> run();
+
+private:
+  Value loadValues(CacheType type, Value cache, TokenRegion region);
+  Value computeScores();
+  Value computeTileMaximum(Value scores);
+  SmallVector<Value> updateState(Value tileMaximum);
+  Value computeProbabilities(Value scores, Value maximum);
+
+  OpBuilder &b;
+  PartialAttentionOp op;
+  Location loc;
+  /// Most tokens in the tile.
+  int64_t tile;
+  int64_t rows;
+  /// Tokens in the tile.
+  OpFoldResult tokens;
+};
+
+} // namespace
+
+/// The tile of a side, tokens x head_dim: dequantized to f32, or as it is
+/// stored where that is exact.
+Value TileDecomposer::loadValues(CacheType type, Value cache,
+                                 TokenRegion region) {
+  auto load = LoadTileOp::create(
+      b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
+      op.getHead(), op.getBegin(), op.getEnd(), region, op.getTileAttr());
+  if (!LoadTileOp::hasCodes(type, region))
+    return load.getResult(0);
+  Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
+                               {tokens, b.getIndexAttr(type.getHeadDim())});
+  return DequantizeOp::create(b, loc, scratch.getType(), type.getFormat(),
+                              load.getResults(), scratch)
+      .getResult(0);
+}
+
+/// scores[r, t] = sum_c query[r, c] k[t, c].
+Value TileDecomposer::computeScores() {
+  Value keys =
+      loadValues(op.getKey().getType(), op.getKey(), *op.getKeyRegion());
+  Value init = buildFill(
+      b, loc,
+      buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
+  return buildContraction(b, loc, "rtc", "c", {op.getQuery(), "rc"},
+                          {keys, "tc"}, {init, "rt"}, buildExtendToF32);
+}
+
+Value TileDecomposer::computeTileMaximum(Value scores) {
+  Value init =
+      buildFill(b, loc, buildScratch(b, loc, {rows}, {b.getIndexAttr(rows)}),
+                -std::numeric_limits<float>::infinity());
+  return buildStructuredOp(
+             b, loc, "rt", "t", {{scores, "rt"}}, {{init, "r"}},
+             [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               return SmallVector<Value>{
+                   arith::MaximumFOp::create(b, loc, outs[0], ins[0])};
+             })
+      .front();
+}
+
+/// Moves the state to the new maximum: acc, max and sum, the first and last
+/// weighed by exp2(max - max').
+SmallVector<Value> TileDecomposer::updateState(Value tileMaximum) {
+  Value weightInit = buildScratch(b, loc, {rows}, {b.getIndexAttr(rows)});
+  SmallVector<Value> updated = buildStructuredOp(
+      b, loc, "r", "", {{tileMaximum, "r"}},
+      {{weightInit, "r"}, {op.getMax(), "r"}, {op.getSum(), "r"}},
+      [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+        Value maximum = arith::MaximumFOp::create(b, loc, outs[1], ins[0]);
+        Value weight = buildSoftmaxWeight(b, loc, outs[1], maximum);
+        return SmallVector<Value>{weight, maximum,
+                                  buildMul(b, loc, outs[2], weight)};
+      });
+  Value acc =
+      buildStructuredOp(
+          b, loc, "rc", "", {{updated[0], "r"}}, {{op.getAcc(), "rc"}},
+          [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+            return SmallVector<Value>{buildMul(b, loc, outs[0], ins[0])};
+          })
+          .front();
+  return {acc, updated[1], updated[2]};
+}
+
+/// p[r, t] = exp2(scores[r, t] - max[r]), in place.
+Value TileDecomposer::computeProbabilities(Value scores, Value maximum) {
+  return buildStructuredOp(
+             b, loc, "rt", "", {{maximum, "r"}}, {{scores, "rt"}},
+             [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               return SmallVector<Value>{
+                   buildSoftmaxWeight(b, loc, outs[0], ins[0])};
+             })
+      .front();
+}
+
+SmallVector<Value> TileDecomposer::run() {
+  Value scores = computeScores();
+  SmallVector<Value> state = updateState(computeTileMaximum(scores));
+  Value p = computeProbabilities(scores, state[1]);
+  Value sum =
+      buildStructuredOp(
+          b, loc, "rt", "t", {{p, "rt"}}, {{state[2], "r"}},
+          [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+            return SmallVector<Value>{buildAdd(b, loc, outs[0], ins[0])};
+          })
+          .front();
+  Value values =
+      loadValues(op.getValue().getType(), op.getValue(), *op.getValueRegion());
+  Value acc = buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
+                               {state[0], "rc"}, buildExtendToF32);
+  return {acc, state[1], sum};
+}
+
+namespace {
+
+struct DecomposeAttentionPass
+    : kvq::impl::DecomposeAttentionPassBase<DecomposeAttentionPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<PartialAttentionOp, MergePartialsOp>(op))
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (Operation *op : ops) {
+      rewriter.setInsertionPoint(op);
+      FailureOr<SmallVector<Value>> results = decompose(rewriter, op);
+      if (failed(results))
+        return signalPassFailure();
+      rewriter.replaceOp(op, *results);
+    }
+  }
+
+  FailureOr<SmallVector<Value>> decompose(IRRewriter &rewriter, Operation *op) {
+    if (auto merge = dyn_cast<MergePartialsOp>(op))
+      return merge.decomposeOperation(rewriter);
+    auto partial = cast<PartialAttentionOp>(op);
+    if (!partial.getTile() || !partial.getKeyRegion())
+      return partial.emitOpError("expected a tile bound and the regions of "
+                                 "keys and values (run kvq-tile-attention "
+                                 "first)");
+    return TileDecomposer(rewriter, partial).run();
   }
 };
 

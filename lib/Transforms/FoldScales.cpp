@@ -1,16 +1,27 @@
-//===- FoldScales.cpp - Scales out of contractions ----------------------===//
+//===- FoldScales.cpp - Scales out of contractions ------------------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With value = code * s + z, where s and z are shared by a group, the sum over
+// an axis takes s out as far as the group reaches along that axis, and z as a
+// sum of the other operand. Which of the four cases applies follows from the
+// group's token extent and from the axis that is reduced.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Transforms/Passes.h"
 
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/StructuredOps.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_FOLDSCALESPASS
@@ -22,12 +33,338 @@ using namespace mlir::kvq;
 
 namespace {
 
+/// A contraction of rows with dequantized tokens: `output[r, kept] +=
+/// sum_reduced other[r, reduced] * dequantize(...)[t, c]`.
+struct Contraction {
+  DequantizeOp dequantize;
+  Value other;
+  Value output;
+  /// Channels are reduced (keys), or else tokens (values).
+  bool reducesChannels;
+};
+
+/// Emits the folded form of one contraction. Axes: r rows, t tokens, g channel
+/// groups, c channels of a group.
+class ScaleFolder {
+public:
+  ScaleFolder(OpBuilder &b, Location loc, Contraction contraction,
+              int64_t tokenBound)
+      : b(b), loc(loc), op(contraction), format(op.dequantize.getFormat()),
+        tokenBound(tokenBound) {
+    auto codesType =
+        cast<RankedTensorType>(op.dequantize.getInputs().front().getType());
+    headDim = codesType.getDimSize(1);
+    groups = headDim / format.getGroupChannels(headDim);
+    rows = cast<RankedTensorType>(op.other.getType()).getDimSize(0);
+    codes = op.dequantize.getInputs()[0];
+    scales = op.dequantize.getInputs()[1];
+    zeros = format.getZeroType() ? op.dequantize.getInputs()[2] : Value();
+    tokens = tensor::getMixedSize(b, loc, codes, 0);
+  }
+
+  Value run() {
+    bool sharedByTokens = format.getGroupTokens() > 1;
+    if (op.reducesChannels)
+      return sharedByTokens ? foldKeysOfChannel() : foldKeysOfToken();
+    return sharedByTokens ? foldValuesOfChannel() : foldValuesOfToken();
+  }
+
+private:
+  Value foldKeysOfToken();
+  Value foldKeysOfChannel();
+  Value foldValuesOfToken();
+  Value foldValuesOfChannel();
+
+  /// `value` with its axis of all channels split into groups x channels; as it
+  /// is where one group holds them all.
+  Value splitChannels(Value value);
+  Value joinChannels(Value value, Type type);
+  /// Metadata without its axis of extent 1.
+  Value dropUnitAxis(Value value);
+
+  Value scratch(ArrayRef<int64_t> bound, ArrayRef<OpFoldResult> extents) {
+    return buildScratch(b, loc, bound, extents);
+  }
+  Value zeroScratch(ArrayRef<int64_t> bound, ArrayRef<OpFoldResult> extents) {
+    return buildFill(b, loc, scratch(bound, extents), 0.f);
+  }
+  OpFoldResult fixed(int64_t extent) { return b.getIndexAttr(extent); }
+
+  /// output += left * right, the right operand codes or metadata.
+  Value contractCodes(StringRef axes, StringRef reduced, StructuredOperand left,
+                      StructuredOperand right, StructuredOperand output) {
+    return buildContraction(b, loc, axes, reduced, left, right, output,
+                            [&](OpBuilder &b, Location loc, Value code) {
+                              return format.buildCodeValue(b, loc, code);
+                            });
+  }
+  Value contract(StringRef axes, StringRef reduced, StructuredOperand left,
+                 StructuredOperand right, StructuredOperand output) {
+    return buildContraction(b, loc, axes, reduced, left, right, output,
+                            buildExtendToF32);
+  }
+  /// output = left * right, without a sum.
+  Value multiply(StringRef axes, StructuredOperand left,
+                 StructuredOperand right, StructuredOperand output) {
+    return buildStructuredOp(
+               b, loc, axes, "", {left, right}, {output},
+               [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+                 return SmallVector<Value>{buildMul(
+                     b, loc, ins[0], buildExtendToF32(b, loc, ins[1]))};
+               })
+        .front();
+  }
+  /// output += input, summed over `reduced`.
+  Value accumulate(StringRef axes, StringRef reduced, StructuredOperand input,
+                   StructuredOperand output) {
+    return buildStructuredOp(
+               b, loc, axes, reduced, {input}, {output},
+               [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+                 return SmallVector<Value>{buildAdd(b, loc, outs[0], ins[0])};
+               })
+        .front();
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Contraction op;
+  FormatInterface format;
+  int64_t tokenBound;
+  int64_t headDim, groups, rows;
+  Value codes, scales, zeros;
+  OpFoldResult tokens;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+Value ScaleFolder::splitChannels(Value value) {
+  if (groups == 1)
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape = {type.getDimSize(0), groups, headDim / groups};
+  SmallVector<OpFoldResult> extents = {tensor::getMixedSize(b, loc, value, 0),
+                                       fixed(groups), fixed(headDim / groups)};
+  return tensor::ExpandShapeOp::create(
+      b, loc, type.clone(shape), value,
+      SmallVector<ReassociationIndices>{{0}, {1, 2}}, extents);
+}
+
+Value ScaleFolder::joinChannels(Value value, Type type) {
+  if (groups == 1)
+    return value;
+  return tensor::CollapseShapeOp::create(
+      b, loc, cast<RankedTensorType>(type), value,
+      SmallVector<ReassociationIndices>{{0}, {1, 2}});
+}
+
+Value ScaleFolder::dropUnitAxis(Value value) {
+  return tensor::CollapseShapeOp::create(
+      b, loc, value, SmallVector<ReassociationIndices>{{0, 1}});
+}
+
+//===----------------------------------------------------------------------===//
+// The four cases
+//===----------------------------------------------------------------------===//
+
+/// score[r, t] += sum_g s[t, g] (sum_c q[r, g, c] code[t, g, c])
+///              + sum_g z[t, g] (sum_c q[r, g, c]).
+Value ScaleFolder::foldKeysOfToken() {
+  Value query = splitChannels(op.other), splitCodes = splitChannels(codes);
+  if (groups == 1) {
+    Value dots = contractCodes(
+        "rtc", "c", {query, "rc"}, {splitCodes, "tc"},
+        {zeroScratch({rows, tokenBound}, {fixed(rows), tokens}), "rt"});
+    Value result = contract("rt", "", {dots, "rt"}, {dropUnitAxis(scales), "t"},
+                            {op.output, "rt"});
+    if (!zeros)
+      return result;
+    Value sums = accumulate("rc", "c", {query, "rc"},
+                            {zeroScratch({rows}, {fixed(rows)}), "r"});
+    return contract("rt", "", {sums, "r"}, {dropUnitAxis(zeros), "t"},
+                    {result, "rt"});
+  }
+  Value dots = contractCodes("rtgc", "c", {query, "rgc"}, {splitCodes, "tgc"},
+                             {zeroScratch({rows, tokenBound, groups},
+                                          {fixed(rows), tokens, fixed(groups)}),
+                              "rtg"});
+  Value result =
+      contract("rtg", "g", {dots, "rtg"}, {scales, "tg"}, {op.output, "rt"});
+  if (!zeros)
+    return result;
+  Value sums = accumulate(
+      "rgc", "c", {query, "rgc"},
+      {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
+  return contract("rtg", "g", {sums, "rg"}, {zeros, "tg"}, {result, "rt"});
+}
+
+/// score[r, t] += sum_c (q[r, c] s[c]) code[t, c] + sum_c q[r, c] z[c].
+Value ScaleFolder::foldKeysOfChannel() {
+  Value query =
+      multiply("rc", {op.other, "rc"}, {dropUnitAxis(scales), "c"},
+               {scratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
+  Value result = contractCodes("rtc", "c", {query, "rc"}, {codes, "tc"},
+                               {op.output, "rt"});
+  if (!zeros)
+    return result;
+  Value shift =
+      contract("rc", "c", {op.other, "rc"}, {dropUnitAxis(zeros), "c"},
+               {zeroScratch({rows}, {fixed(rows)}), "r"});
+  return accumulate("rt", "", {shift, "r"}, {result, "rt"});
+}
+
+/// acc[r, g, c] += sum_t (p[r, t] s[t, g]) code[t, g, c]
+///               + sum_t p[r, t] z[t, g].
+Value ScaleFolder::foldValuesOfToken() {
+  if (groups == 1) {
+    Value weights =
+        multiply("rt", {op.other, "rt"}, {dropUnitAxis(scales), "t"},
+                 {scratch({rows, tokenBound}, {fixed(rows), tokens}), "rt"});
+    Value result = contractCodes("rct", "t", {weights, "rt"}, {codes, "tc"},
+                                 {op.output, "rc"});
+    if (!zeros)
+      return result;
+    Value shift =
+        contract("rt", "t", {op.other, "rt"}, {dropUnitAxis(zeros), "t"},
+                 {zeroScratch({rows}, {fixed(rows)}), "r"});
+    return accumulate("rc", "", {shift, "r"}, {result, "rc"});
+  }
+  Value weights = multiply("rtg", {op.other, "rt"}, {scales, "tg"},
+                           {scratch({rows, tokenBound, groups},
+                                    {fixed(rows), tokens, fixed(groups)}),
+                            "rtg"});
+  Value result = contractCodes("rgct", "t", {weights, "rtg"},
+                               {splitChannels(codes), "tgc"},
+                               {splitChannels(op.output), "rgc"});
+  if (zeros) {
+    Value shift = contract(
+        "rgt", "t", {op.other, "rt"}, {zeros, "tg"},
+        {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
+    result = accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
+  }
+  return joinChannels(result, op.output.getType());
+}
+
+/// acc[r, c] += s[c] (sum_t p[r, t] code[t, c]) + z[c] (sum_t p[r, t]).
+Value ScaleFolder::foldValuesOfChannel() {
+  Value sums = contractCodes(
+      "rct", "t", {op.other, "rt"}, {codes, "tc"},
+      {zeroScratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
+  Value result = contract("rc", "", {sums, "rc"}, {dropUnitAxis(scales), "c"},
+                          {op.output, "rc"});
+  if (!zeros)
+    return result;
+  Value weight = accumulate("rt", "t", {op.other, "rt"},
+                            {zeroScratch({rows}, {fixed(rows)}), "r"});
+  return contract("rc", "", {weight, "r"}, {dropUnitAxis(zeros), "c"},
+                  {result, "rc"});
+}
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+/// Matches `op` with operand `index` dequantized and the axes in the order that
+/// `Contraction` names.
+static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
+                                           unsigned index) {
+  auto dequantize = op.getDpsInputs()[index].getDefiningOp<kvq::DequantizeOp>();
+  if (!dequantize)
+    return failure();
+  Value other = op.getDpsInputs()[1 - index];
+  Value output = op.getDpsInits().front();
+  if (!cast<ShapedType>(other.getType()).getElementType().isF32() ||
+      !cast<ShapedType>(output.getType()).getElementType().isF32() ||
+      !cast<ShapedType>(dequantize.getResult(0).getType())
+           .getElementType()
+           .isF32())
+    return failure();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  AffineMap tokensMap = maps[index], otherMap = maps[1 - index],
+            outputMap = maps[2];
+  for (AffineMap map : maps)
+    if (!map.isProjectedPermutation() || map.getNumResults() != 2)
+      return failure();
+  unsigned token = tokensMap.getDimPosition(0),
+           channel = tokensMap.getDimPosition(1);
+  unsigned row = otherMap.getDimPosition(0),
+           reduced = otherMap.getDimPosition(1);
+  if (outputMap.getDimPosition(0) != row ||
+      (reduced != token && reduced != channel) ||
+      outputMap.getDimPosition(1) != (reduced == token ? channel : token))
+    return failure();
+  return Contraction{dequantize, other, output, reduced == channel};
+}
+
+static FailureOr<Contraction> matchContraction(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
+      op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
+      !linalg::isaContractionOpInterface(
+          cast<linalg::LinalgOp>(op.getOperation())))
+    return failure();
+  for (unsigned index : {0u, 1u})
+    if (FailureOr<Contraction> match = matchOperand(op, index);
+        succeeded(match))
+      return match;
+  return failure();
+}
+
+/// The most tokens that `dequantize` may yield: its extent, or that of the
+/// storage which its destination is a slice of.
+static std::optional<int64_t> getTokenBound(DequantizeOp dequantize) {
+  Value destination = dequantize.getInits().front();
+  auto getExtent = [](Value value) {
+    return cast<ShapedType>(value.getType()).getDimSize(0);
+  };
+  if (auto slice = destination.getDefiningOp<tensor::ExtractSliceOp>())
+    destination = slice.getSource();
+  int64_t extent = getExtent(destination);
+  return ShapedType::isDynamic(extent) ? std::nullopt
+                                       : std::optional<int64_t>(extent);
+}
+
+namespace {
+
+struct FoldIntoContraction : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op,
+                                PatternRewriter &rewriter) const override {
+    FailureOr<Contraction> contraction = matchContraction(op);
+    if (failed(contraction))
+      return rewriter.notifyMatchFailure(
+          op, "not a contraction of f32 rows with a dequantized tile");
+    DequantizeOp dequantize = contraction->dequantize;
+    auto scalesType =
+        cast<RankedTensorType>(dequantize.getInputs()[1].getType());
+    if (dequantize.getFormat().getGroupTokens() > 1 &&
+        scalesType.getDimSize(0) != 1)
+      return rewriter.notifyMatchFailure(
+          op, "the tile spans more than one group of tokens");
+    std::optional<int64_t> bound = getTokenBound(dequantize);
+    if (!bound)
+      return rewriter.notifyMatchFailure(op, "the tile has no static bound");
+    rewriter.replaceOp(
+        op, ScaleFolder(rewriter, op.getLoc(), *contraction, *bound).run());
+    return success();
+  }
+};
+
 struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FoldIntoContraction>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    // What was folded is read by nothing any more.
+    getOperation()->walk([](DequantizeOp op) {
+      if (isOpTriviallyDead(op))
+        op.erase();
+    });
   }
 };
 

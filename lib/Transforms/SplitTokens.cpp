@@ -1,4 +1,4 @@
-//===- SplitTokens.cpp - Attention to independent work items ------------===//
+//===- SplitTokens.cpp - Attention to independent work items --------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,12 +8,17 @@
 #include "kvq/Transforms/Passes.h"
 
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/StructuredOps.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_SPLITTOKENSPASS
@@ -25,12 +30,366 @@ using namespace mlir::kvq;
 
 namespace {
 
+/// The online-softmax state of some query rows.
+struct State {
+  Value acc, max, sum;
+
+  SmallVector<Value> values() const { return {acc, max, sum}; }
+};
+
+/// Emits the work items of one attention op.
+class AttentionSplitter {
+public:
+  AttentionSplitter(IRRewriter &rewriter, AttentionOp op, int64_t splits)
+      : b(rewriter), op(op), loc(op.getLoc()), splits(splits),
+        rows(op.getGroupSize()),
+        queryType(cast<RankedTensorType>(op.getQuery().getType())),
+        outputType(cast<RankedTensorType>(op.getInit().getType())),
+        key(cast<CacheType>(op.getKey().getType())),
+        value(cast<CacheType>(op.getValue().getType())) {}
+
+  void run();
+
+private:
+  /// A work item: the query rows of one KV head at one query token.
+  struct Item {
+    Value sequence, head, token;
+    /// The rows' place in query and output, batch x heads x tokens x channels.
+    SmallVector<OpFoldResult> offsets;
+  };
+
+  Value runUnsplit();
+  Value runSplit();
+  State createWorkspace();
+
+  Item getItem(ValueRange ivs);
+  SmallVector<OpFoldResult> getRowSizes(RankedTensorType type);
+  Value loadQuery(const Item &item);
+  Value countVisible(const Item &item);
+  Value countFlushed(CacheType cache, Value flushed, const Item &item);
+  State getIdentity();
+  State attend(const Item &item, Value begin, Value end, const State &state);
+  std::pair<Value, Value> getSplitRange(Value split, Value visible);
+  void storeOutput(const Item &item, const State &state, Value output);
+
+  Value getIndex(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(b, loc, value);
+  }
+  Value getSequenceCount(Value counts, const Item &item) {
+    Value count =
+        tensor::ExtractOp::create(b, loc, counts, ValueRange{item.sequence});
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), count);
+  }
+
+  IRRewriter &b;
+  AttentionOp op;
+  Location loc;
+  int64_t splits;
+  int64_t rows;
+  RankedTensorType queryType, outputType;
+  CacheType key, value;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// One work item
+//===----------------------------------------------------------------------===//
+
+AttentionSplitter::Item AttentionSplitter::getItem(ValueRange ivs) {
+  Item item{ivs[0], ivs[1], ivs[2], {}};
+  AffineExpr head = b.getAffineDimExpr(0);
+  OpFoldResult firstRow = affine::makeComposedFoldedAffineApply(
+      b, loc, AffineMap::get(1, 0, head * rows), {OpFoldResult(item.head)});
+  item.offsets = {item.sequence, firstRow, item.token, b.getIndexAttr(0)};
+  return item;
+}
+
+SmallVector<OpFoldResult>
+AttentionSplitter::getRowSizes(RankedTensorType type) {
+  return {b.getIndexAttr(1), b.getIndexAttr(rows), b.getIndexAttr(1),
+          b.getIndexAttr(type.getDimSize(3))};
+}
+
+/// The query rows in f32, in the log2 domain: times scale * log2(e).
+Value AttentionSplitter::loadQuery(const Item &item) {
+  SmallVector<int64_t> shape = {rows, queryType.getDimSize(3)};
+  SmallVector<OpFoldResult> ones(4, b.getIndexAttr(1));
+  Value slice = tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape, queryType.getElementType()),
+      op.getQuery(), item.offsets, getRowSizes(queryType), ones);
+  constexpr double kLog2E = 1.4426950408889634;
+  double factor = op.getScale().convertToFloat() * kLog2E;
+  Value init = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
+  return buildStructuredOp(
+             b, loc, "rc", "", {{slice, "rc"}}, {{init, "rc"}},
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+               Value constant = arith::ConstantOp::create(
+                   b, loc, b.getF32FloatAttr(static_cast<float>(factor)));
+               return SmallVector<Value>{buildMul(
+                   b, loc, buildExtendToF32(b, loc, ins[0]), constant)};
+             })
+      .front();
+}
+
+/// Tokens that the item's query sees: all, or those up to its own position,
+/// length - query_tokens + i.
+Value AttentionSplitter::countVisible(const Item &item) {
+  Value length = getSequenceCount(op.getLengths(), item);
+  if (!op.getCausal())
+    return length;
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             d2 = b.getAffineDimExpr(2);
+  AffineMap map = AffineMap::get(
+      3, 0, {d0 - d1 + d2 + 1, b.getAffineConstantExpr(0)}, b.getContext());
+  OpFoldResult queryTokens =
+      tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2);
+  return getIndex(affine::makeComposedFoldedAffineMax(
+      b, loc, map, {length, queryTokens, OpFoldResult(item.token)}));
+}
+
+/// Quantized tokens of the item's sequence: as the host says, or, without a
+/// recent window, all but the exact first ones.
+Value AttentionSplitter::countFlushed(CacheType cache, Value flushed,
+                                      const Item &item) {
+  if (flushed)
+    return getSequenceCount(flushed, item);
+  AffineExpr length = b.getAffineDimExpr(0);
+  AffineMap map = AffineMap::get(
+      1, 0, {length - cache.getExactFirst(), b.getAffineConstantExpr(0)},
+      b.getContext());
+  return getIndex(affine::makeComposedFoldedAffineMax(
+      b, loc, map, {OpFoldResult(getSequenceCount(op.getLengths(), item))}));
+}
+
+/// The state that has seen no token.
+State AttentionSplitter::getIdentity() {
+  auto fill = [&](ArrayRef<int64_t> shape, float value) {
+    return buildFill(
+        b, loc, tensor::EmptyOp::create(b, loc, shape, b.getF32Type()), value);
+  };
+  return {fill({rows, outputType.getDimSize(3)}, 0.f),
+          fill({rows}, -std::numeric_limits<float>::infinity()),
+          fill({rows}, 0.f)};
+}
+
+State AttentionSplitter::attend(const Item &item, Value begin, Value end,
+                                const State &state) {
+  auto partial = PartialAttentionOp::create(
+      b, loc, state.acc.getType(), state.max.getType(), state.sum.getType(),
+      loadQuery(item), op.getKey(), op.getValue(), item.sequence, item.head,
+      begin, end, countFlushed(key, op.getKeyFlushed(), item),
+      countFlushed(value, op.getValueFlushed(), item), state.acc, state.max,
+      state.sum, /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
+      /*tile=*/nullptr);
+  return {partial.getAccResult(), partial.getMaxResult(),
+          partial.getSumResult()};
+}
+
+/// The tokens of one split of `visible`: ceil(visible / splits) each, so that
+/// borders depend on nothing else.
+std::pair<Value, Value> AttentionSplitter::getSplitRange(Value split,
+                                                         Value visible) {
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  AffineExpr extent = d1.ceilDiv(splits);
+  auto clip = [&](AffineExpr border) {
+    return getIndex(affine::makeComposedFoldedAffineMin(
+        b, loc, AffineMap::get(2, 0, {border, d1}, b.getContext()),
+        {OpFoldResult(split), OpFoldResult(visible)}));
+  };
+  return {clip(d0 * extent), clip((d0 + 1) * extent)};
+}
+
+/// acc / sum, 0 for a row that saw no token, into the rows of the output.
+void AttentionSplitter::storeOutput(const Item &item, const State &state,
+                                    Value output) {
+  SmallVector<int64_t> shape = {rows, outputType.getDimSize(3)};
+  Type elementType = outputType.getElementType();
+  SmallVector<OpFoldResult> ones(4, b.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes = getRowSizes(outputType);
+  Value init = tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape, elementType), output, item.offsets,
+      sizes, ones);
+  Value normalized =
+      buildStructuredOp(
+          b, loc, "rc", "", {{state.acc, "rc"}, {state.sum, "r"}},
+          {{init, "rc"}},
+          [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+            Value zero =
+                arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.f));
+            Value empty = arith::CmpFOp::create(
+                b, loc, arith::CmpFPredicate::OEQ, ins[1], zero);
+            Value quotient = arith::DivFOp::create(b, loc, ins[0], ins[1]);
+            Value result =
+                arith::SelectOp::create(b, loc, empty, zero, quotient);
+            if (!elementType.isF32())
+              result = arith::TruncFOp::create(b, loc, elementType, result);
+            return SmallVector<Value>{result};
+          })
+          .front();
+  auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, normalized, output,
+                                        item.offsets, sizes, ones);
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+void AttentionSplitter::run() {
+  Value result = splits == 1 ? runUnsplit() : runSplit();
+  b.replaceOp(op, result);
+}
+
+Value AttentionSplitter::runUnsplit() {
+  SmallVector<OpFoldResult> items = {
+      b.getIndexAttr(key.getBatch()), b.getIndexAttr(key.getHeads()),
+      tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2)};
+  auto forall = scf::ForallOp::create(b, loc, items, op.getInit(),
+                                      /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Item item = getItem(forall.getInductionVars());
+  State state = attend(item, getIndex(b.getIndexAttr(0)), countVisible(item),
+                       getIdentity());
+  storeOutput(item, state, forall.getRegionIterArgs()[0]);
+  return forall.getResult(0);
+}
+
+/// Partial states of all splits: splits x batch x kv_heads x query_tokens x
+/// rows [x channels].
+State AttentionSplitter::createWorkspace() {
+  SmallVector<OpFoldResult> extents = {
+      b.getIndexAttr(splits), b.getIndexAttr(key.getBatch()),
+      b.getIndexAttr(key.getHeads()),
+      tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2),
+      b.getIndexAttr(rows)};
+  Value max = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
+  Value sum = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
+  extents.push_back(b.getIndexAttr(outputType.getDimSize(3)));
+  Value acc = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
+  return {acc, max, sum};
+}
+
+/// The slice of a workspace tensor that holds `splitCount` splits of an item.
+static void getWorkspaceSlice(OpBuilder &b, RankedTensorType type,
+                              OpFoldResult split, OpFoldResult splitCount,
+                              ValueRange item,
+                              SmallVector<OpFoldResult> &offsets,
+                              SmallVector<OpFoldResult> &sizes) {
+  offsets = {split, item[0], item[1], item[2]};
+  sizes = {splitCount, b.getIndexAttr(1), b.getIndexAttr(1), b.getIndexAttr(1)};
+  for (int64_t axis = 4; axis < type.getRank(); ++axis) {
+    offsets.push_back(b.getIndexAttr(0));
+    sizes.push_back(b.getIndexAttr(type.getDimSize(axis)));
+  }
+}
+
+Value AttentionSplitter::runSplit() {
+  OpFoldResult queryTokens =
+      tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2);
+  SmallVector<OpFoldResult> items = {b.getIndexAttr(key.getBatch()),
+                                     b.getIndexAttr(key.getHeads()),
+                                     queryTokens};
+  SmallVector<OpFoldResult> splitItems = items;
+  splitItems.push_back(b.getIndexAttr(splits));
+  SmallVector<Value> workspace = createWorkspace().values();
+
+  // Every split on its own, into the workspace.
+  auto partials = scf::ForallOp::create(b, loc, splitItems, workspace,
+                                        /*mapping=*/std::nullopt);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(partials.getTerminator());
+    SmallVector<Value> ivs = partials.getInductionVars();
+    Item item = getItem(ivs);
+    auto [begin, end] = getSplitRange(ivs[3], countVisible(item));
+    State state = attend(item, begin, end, getIdentity());
+    b.setInsertionPointToStart(partials.getTerminator().getBody());
+    for (auto [part, target] :
+         llvm::zip_equal(state.values(), partials.getRegionIterArgs())) {
+      SmallVector<OpFoldResult> offsets, sizes;
+      auto type = cast<RankedTensorType>(target.getType());
+      getWorkspaceSlice(b, type, ivs[3], b.getIndexAttr(1), ivs, offsets,
+                        sizes);
+      SmallVector<OpFoldResult> ones(type.getRank(), b.getIndexAttr(1));
+      tensor::ParallelInsertSliceOp::create(b, loc, part, target, offsets,
+                                            sizes, ones);
+    }
+  }
+
+  // Then each item merges its splits, in order.
+  auto merges = scf::ForallOp::create(b, loc, items, op.getInit(),
+                                      /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(merges.getTerminator());
+  SmallVector<Value> ivs = merges.getInductionVars();
+  Item item = getItem(ivs);
+  State identity = getIdentity();
+  SmallVector<Value> parts;
+  for (auto [whole, state] :
+       llvm::zip_equal(partials.getResults(), identity.values())) {
+    SmallVector<OpFoldResult> offsets, sizes;
+    auto type = cast<RankedTensorType>(whole.getType());
+    getWorkspaceSlice(b, type, b.getIndexAttr(0), b.getIndexAttr(splits), ivs,
+                      offsets, sizes);
+    SmallVector<OpFoldResult> ones(type.getRank(), b.getIndexAttr(1));
+    SmallVector<int64_t> shape = {splits};
+    llvm::append_range(shape,
+                       cast<RankedTensorType>(state.getType()).getShape());
+    parts.push_back(tensor::ExtractSliceOp::create(
+        b, loc, RankedTensorType::get(shape, b.getF32Type()), whole, offsets,
+        sizes, ones));
+  }
+  auto merged =
+      MergePartialsOp::create(b, loc, ValueRange(identity.values()).getTypes(),
+                              parts, identity.values());
+  storeOutput(item,
+              {merged.getResult(0), merged.getResult(1), merged.getResult(2)},
+              merges.getRegionIterArgs()[0]);
+  return merges.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
 struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
+    if (splits < 1) {
+      emitError(getOperation()->getLoc())
+          << "kvq-split-tokens: expected at least 1 split, got "
+          << splits.getValue();
+      return signalPassFailure();
+    }
+    SmallVector<AttentionOp> ops;
+    getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (AttentionOp op : ops) {
+      if (failed(expectCaches(op)))
+        return signalPassFailure();
+      rewriter.setInsertionPoint(op);
+      AttentionSplitter(rewriter, op, splits).run();
+    }
+  }
+
+  /// Attention over float tensors has no lowering: it would read a cache that
+  /// was rebuilt in full.
+  LogicalResult expectCaches(AttentionOp op) {
+    for (auto [name, operand] :
+         {std::pair("key", op.getKey()), std::pair("value", op.getValue())})
+      if (!isa<CacheType>(operand.getType()))
+        return op.emitOpError("expected a cache as the ")
+               << name << ", got " << operand.getType()
+               << ": attention over tensors has no unfused lowering "
+                  "(kvq-fuse-dequantize did not make it one over caches)";
+    return success();
   }
 };
 

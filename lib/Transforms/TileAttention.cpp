@@ -1,4 +1,4 @@
-//===- TileAttention.cpp - Partial attention to token tiles -------------===//
+//===- TileAttention.cpp - Partial attention to token tiles ---------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,10 +8,15 @@
 #include "kvq/Transforms/Passes.h"
 
 #include "kvq/IR/KVQ.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <numeric>
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_TILEATTENTIONPASS
@@ -21,14 +26,148 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The tokens `[begin, end)` that lie in one region of a side; without `end`,
+/// all from `begin` on.
+struct TokenRange {
+  TokenRegion region;
+  OpFoldResult begin;
+  std::optional<OpFoldResult> end;
+};
+
+} // namespace
+
+/// The regions of one side that may hold tokens, in order.
+static SmallVector<TokenRange> getRegions(OpBuilder &b, Location loc,
+                                          CacheType cache, Value flushed) {
+  SmallVector<TokenRange> regions;
+  OpFoldResult codesBegin = b.getIndexAttr(cache.getExactFirst());
+  if (cache.getExactFirst() != 0)
+    regions.push_back({TokenRegion::First, b.getIndexAttr(0), codesBegin});
+  if (!cache.hasRecentWindow()) {
+    regions.push_back({TokenRegion::Codes, codesBegin, std::nullopt});
+    return regions;
+  }
+  AffineExpr count = b.getAffineDimExpr(0);
+  OpFoldResult codesEnd = affine::makeComposedFoldedAffineApply(
+      b, loc, AffineMap::get(1, 0, count + cache.getExactFirst()),
+      {OpFoldResult(flushed)});
+  regions.push_back({TokenRegion::Codes, codesBegin, codesEnd});
+  regions.push_back({TokenRegion::Recent, codesEnd, std::nullopt});
+  return regions;
+}
+
+/// The part of `op` whose keys lie in `key` and values in `value`, on `state`.
+static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
+                                            const TokenRange &key,
+                                            const TokenRange &value,
+                                            ValueRange state) {
+  SmallVector<OpFoldResult> begins = {op.getBegin(), key.begin, value.begin};
+  SmallVector<OpFoldResult> ends = {op.getEnd()};
+  for (const TokenRange &range : {key, value})
+    if (range.end)
+      ends.push_back(*range.end);
+  auto identity = [&](unsigned rank) {
+    return AffineMap::getMultiDimIdentityMap(rank, b.getContext());
+  };
+  Location loc = op.getLoc();
+  OpFoldResult begin = affine::makeComposedFoldedAffineMax(
+      b, loc, identity(begins.size()), begins);
+  OpFoldResult end =
+      affine::makeComposedFoldedAffineMin(b, loc, identity(ends.size()), ends);
+  auto part = cast<PartialAttentionOp>(b.clone(*op.getOperation()));
+  part.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, loc, begin));
+  part.getEndMutable().assign(getValueOrCreateConstantIndexOp(b, loc, end));
+  part.getDpsInitsMutable().assign(state);
+  part.setKeyRegion(key.region);
+  part.setValueRegion(value.region);
+  return part;
+}
+
+/// Replaces `op` by its parts within pairs of regions, which it returns.
+static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
+                                                     PartialAttentionOp op) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  SmallVector<TokenRange> keys =
+      getRegions(rewriter, loc, op.getKey().getType(), op.getKeyFlushed());
+  SmallVector<TokenRange> values =
+      getRegions(rewriter, loc, op.getValue().getType(), op.getValueFlushed());
+  SmallVector<PartialAttentionOp> parts;
+  SmallVector<Value> state(op.getDpsInits());
+  for (const TokenRange &key : keys)
+    for (const TokenRange &value : values) {
+      parts.push_back(restrictToRegions(rewriter, op, key, value, state));
+      state.assign(parts.back()->result_begin(), parts.back()->result_end());
+    }
+  rewriter.replaceOp(op, state);
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// The tile for a part: token groups that several tokens share divide it, or
+/// it divides them, so that one row of metadata serves a tile.
+static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
+  int64_t tile = 0;
+  for (auto [cache, region] :
+       {std::pair(op.getKey().getType(), op.getKeyRegion()),
+        std::pair(op.getValue().getType(), op.getValueRegion())})
+    if (region == TokenRegion::Codes && cache.getTokenGroup() > 1)
+      tile = std::gcd(tile, cache.getTokenGroup());
+  if (tile == 0)
+    return tileTokens;
+  // The largest divisor of the groups that is no more than asked for.
+  for (int64_t divisor = std::min(tile, tileTokens); divisor > 1; --divisor)
+    if (tile % divisor == 0)
+      return divisor;
+  return 1;
+}
+
 namespace {
 
 struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    emitError(getOperation()->getLoc(), "skeleton");
-    signalPassFailure();
+    if (tileTokens < 1) {
+      emitError(getOperation()->getLoc())
+          << "kvq-tile-attention: expected tiles of at least 1 token, got "
+          << tileTokens.getValue();
+      return signalPassFailure();
+    }
+    SmallVector<PartialAttentionOp> ops;
+    getOperation()->walk([&](PartialAttentionOp op) {
+      if (!op.getKeyRegion())
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (PartialAttentionOp op : ops)
+      for (PartialAttentionOp part : splitByRegion(rewriter, op))
+        if (failed(tile(rewriter, part)))
+          return signalPassFailure();
+  }
+
+  LogicalResult tile(IRRewriter &rewriter, PartialAttentionOp op) {
+    int64_t size = getTileTokens(op, tileTokens);
+    scf::SCFTilingOptions options;
+    options.setTileSizes({rewriter.getIndexAttr(size)});
+    rewriter.setInsertionPoint(op);
+    FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
+        rewriter, cast<TilingInterface>(op.getOperation()), options);
+    if (failed(tiled))
+      return op.emitOpError("could not be tiled over its tokens");
+    for (Operation *tile : tiled->tiledOps)
+      cast<PartialAttentionOp>(tile).setTile(size);
+    rewriter.replaceOp(op, tiled->replacements);
+    return success();
   }
 };
 

@@ -8,7 +8,6 @@
 #ifndef KVQ_CONVERSION_PASSES_H
 #define KVQ_CONVERSION_PASSES_H
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::kvq {

@@ -10,8 +10,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertKVQToVectorPass : InterfacePass<"convert-kvq-to-vector",
-                                           "FunctionOpInterface"> {
+def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   let summary = "Lowers the structured ops of kvq kernels to loops over "
                 "vectors";
   let description = [{
@@ -28,7 +27,8 @@ def ConvertKVQToVectorPass : InterfacePass<"convert-kvq-to-vector",
            "Elements of f32 in a vector register">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
 }

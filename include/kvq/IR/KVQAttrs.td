@@ -26,7 +26,7 @@ def KVQ_RangePolicy : I32Enum<"RangePolicy",
   let cppNamespace = "::mlir::kvq";
 }
 
-def KVQ_Region : I32Enum<"Region",
+def KVQ_TokenRegion : I32Enum<"TokenRegion",
     "part of a sequence that is stored in one way", [
   I32EnumCase<"First", 0, "first">,
   I32EnumCase<"Codes", 1, "codes">,
@@ -35,7 +35,7 @@ def KVQ_Region : I32Enum<"Region",
   let cppNamespace = "::mlir::kvq";
 }
 
-def KVQ_RegionAttr : EnumAttr<KVQ_Dialect, KVQ_Region, "region"> {
+def KVQ_TokenRegionAttr : EnumAttr<KVQ_Dialect, KVQ_TokenRegion, "region"> {
   let summary = "part of a sequence that is stored in one way";
   let description = [{
     The tokens of a sequence lie in up to three parts, in this order: `first`

@@ -299,8 +299,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     2DTensorOf<[F32]>:$acc,
     1DTensorOf<[F32]>:$max,
     1DTensorOf<[F32]>:$sum,
-    OptionalAttr<KVQ_RegionAttr>:$key_region,
-    OptionalAttr<KVQ_RegionAttr>:$value_region,
+    OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
+    OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
@@ -377,7 +377,7 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$head,
     Index:$begin,
     Index:$end,
-    KVQ_RegionAttr:$region,
+    KVQ_TokenRegionAttr:$region,
     OptionalAttr<I64Attr>:$tile);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
@@ -388,10 +388,10 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
   let extraClassDeclaration = [{
     /// The result types for a tile of `cache` in `region`.
     static ::llvm::SmallVector<::mlir::Type> getTileTypes(
-        ::mlir::kvq::CacheType cache, ::mlir::kvq::Region region);
+        ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region);
     /// True when the tile holds codes rather than exact values.
     static bool hasCodes(::mlir::kvq::CacheType cache,
-                         ::mlir::kvq::Region region);
+                         ::mlir::kvq::TokenRegion region);
   }];
 }
 

@@ -37,6 +37,10 @@ void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
 /// that are buffers of arguments are dropped from functions.
 void buildBufferizePipeline(OpPassManager &pm);
 
+/// Loops over vectors, memrefs and functions to the LLVM dialect. Functions
+/// keep their memref descriptors and `llvm.emit_c_interface`.
+void buildVectorToLLVMPipeline(OpPassManager &pm);
+
 /// Caches to the LLVM dialect for the CPU.
 void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 

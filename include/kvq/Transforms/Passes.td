@@ -10,8 +10,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FuseDequantizePass : InterfacePass<"kvq-fuse-dequantize",
-                                       "FunctionOpInterface"> {
+def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
   let summary = "Turns attention over dequantized tensors into attention over "
                 "caches";
   let description = [{
@@ -27,7 +26,7 @@ def FuseDequantizePass : InterfacePass<"kvq-fuse-dequantize",
                            "::mlir::tensor::TensorDialect"];
 }
 
-def SplitTokensPass : InterfacePass<"kvq-split-tokens", "FunctionOpInterface"> {
+def SplitTokensPass : Pass<"kvq-split-tokens"> {
   let summary = "Splits attention into work items over sequence, query token, "
                 "KV head and token range";
   let description = [{
@@ -51,8 +50,7 @@ def SplitTokensPass : InterfacePass<"kvq-split-tokens", "FunctionOpInterface"> {
     "::mlir::tensor::TensorDialect"];
 }
 
-def TileAttentionPass : InterfacePass<"kvq-tile-attention",
-                                      "FunctionOpInterface"> {
+def TileAttentionPass : Pass<"kvq-tile-attention"> {
   let summary = "Tiles partial attention over tokens, within storage regions";
   let description = [{
     Splits each `kvq.partial_attention` by the regions that its tokens lie in
@@ -74,8 +72,7 @@ def TileAttentionPass : InterfacePass<"kvq-tile-attention",
     "::mlir::tensor::TensorDialect"];
 }
 
-def DecomposeAttentionPass : InterfacePass<"kvq-decompose-attention",
-                                           "FunctionOpInterface"> {
+def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
   let summary = "Decomposes tiled attention into loads, dequantization, "
                 "contractions and online softmax";
   let description = [{
@@ -92,7 +89,7 @@ def DecomposeAttentionPass : InterfacePass<"kvq-decompose-attention",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def FoldScalesPass : InterfacePass<"kvq-fold-scales", "FunctionOpInterface"> {
+def FoldScalesPass : Pass<"kvq-fold-scales"> {
   let summary = "Moves scales and zeros of dequantized operands out of "
                 "contractions";
   let description = [{
@@ -130,8 +127,7 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def DecomposeValuesPass : InterfacePass<"kvq-decompose-values",
-                                        "FunctionOpInterface"> {
+def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
   let summary = "Decomposes quantize, dequantize, pack and unpack into "
                 "structured ops";
   let description = [{

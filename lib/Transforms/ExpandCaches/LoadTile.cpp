@@ -126,9 +126,9 @@ Value TileLoader::gatherRecent() {
 }
 
 SmallVector<Value> TileLoader::load() {
-  if (op.getRegion() == kvq::Region::First)
+  if (op.getRegion() == TokenRegion::First)
     return {loadRange(ComponentKind::First, begin)};
-  if (op.getRegion() == kvq::Region::Recent)
+  if (op.getRegion() == TokenRegion::Recent)
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
   if (cache.getFormat().isExact())

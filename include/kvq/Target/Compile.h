@@ -1,0 +1,66 @@
+//===- Compile.h - From text to machine code --------------------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The steps from the text of a module to an object file. Every step returns
+// what went wrong as text, with locations, and prints nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_TARGET_COMPILE_H
+#define KVQ_TARGET_COMPILE_H
+
+#include "kvq/Pipelines/Pipelines.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+
+namespace mlir::kvq {
+
+/// Registers every dialect that a module may hold on its way to LLVM IR, and
+/// their translations.
+void registerCompilerDialects(DialectRegistry &registry);
+
+/// Registers all passes and pipelines, upstream's and kvq's, for pipelines
+/// given as text. Once in a process, whoever calls it.
+void registerCompilerPasses();
+
+/// Parses and verifies `text`; `name` stands in locations.
+llvm::Expected<OwningOpRef<ModuleOp>>
+parseModule(MLIRContext *context, llvm::StringRef text, llvm::StringRef name);
+
+/// Runs the pipeline that `populate` adds.
+llvm::Error runPasses(ModuleOp module,
+                      llvm::function_ref<llvm::Error(PassManager &)> populate);
+
+/// Runs a pipeline written as text, `builtin.module(...)`.
+llvm::Error runPipeline(ModuleOp module, llvm::StringRef pipeline);
+
+/// Runs `kvq-cpu-pipeline`.
+llvm::Error lowerForCPU(ModuleOp module, const CPUPipelineOptions &options);
+
+/// Translates a module of the LLVM dialect, for `machine`.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translateToLLVM(ModuleOp module, llvm::LLVMContext &context,
+                const llvm::TargetMachine &machine);
+
+/// Optimizes before code generation. Light: the passes have already hoisted,
+/// unrolled and vectorised, and LLVM's own attempts only undo that.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// Generates an object file.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_TARGET_COMPILE_H

@@ -1,0 +1,168 @@
+//===- BodyEmitter.cpp - The body of a structured op, point by point ------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NestEmitter.h"
+
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+Value kvq::splat(OpBuilder &builder, Location loc, Value value, int64_t lanes) {
+  if (lanes == 1 || isa<VectorType>(value.getType()))
+    return value;
+  auto type = VectorType::get({lanes}, value.getType());
+  TypedAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(type, constant));
+  return vector::BroadcastOp::create(builder, loc, type, value);
+}
+
+BodyEmitter::BodyEmitter(OpBuilder &builder, const NestPlan &plan,
+                         ArrayRef<AxisPosition> positions)
+    : builder(builder), loc(plan.op->getLoc()), plan(plan),
+      positions(positions),
+      lanes(plan.laneAxis ? positions[*plan.laneAxis].lanes : 1) {}
+
+Point BodyEmitter::restrict(const Point &point,
+                            const llvm::SmallBitVector &axes) {
+  Point restricted(point);
+  for (unsigned axis = 0; axis < restricted.size(); ++axis)
+    if (!axes[axis])
+      restricted[axis] = 0;
+  return restricted;
+}
+
+const llvm::SmallBitVector &BodyEmitter::axesOf(Value value) {
+  auto known = valueAxes.find(value);
+  if (known != valueAxes.end())
+    return known->second;
+  llvm::SmallBitVector axes(plan.kinds.size());
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() == plan.op.getBody())
+      axes = plan.op.isDpsInit(plan.op.getMatchingOpOperand(argument))
+                 ? llvm::SmallBitVector(plan.kinds.size(), true)
+                 : plan.axesOf(plan.op.getMatchingOpOperand(argument));
+  } else if (Operation *op = value.getDefiningOp();
+             op->getBlock() == plan.op.getBody()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(op))
+      axes.set(index.getDim());
+    for (Value operand : op->getOperands())
+      axes |= axesOf(operand);
+  }
+  return valueAxes.try_emplace(value, axes).first->second;
+}
+
+Value BodyEmitter::axisIndex(unsigned axis, const Point &point) {
+  const AxisPosition &position = positions[axis];
+  int64_t offset = point[axis] * position.lanes;
+  if (offset == 0)
+    return position.base;
+  Value &index = emitted[{const_cast<AxisPosition *>(&position), {offset}}];
+  if (!index)
+    index = builder.createOrFold<arith::AddIOp>(
+        loc, position.base,
+        arith::ConstantIndexOp::create(builder, loc, offset));
+  return index;
+}
+
+SmallVector<Value> BodyEmitter::indices(OpOperand *operand,
+                                        const Point &point) {
+  SmallVector<Value> axes, results;
+  for (unsigned axis = 0; axis < positions.size(); ++axis)
+    axes.push_back(positions[axis].base ? axisIndex(axis, point) : Value());
+  for (AffineExpr result : plan.op.getMatchingIndexingMap(operand).getResults())
+    results.push_back(affine::expandAffineExpr(builder, loc, result, axes, {}));
+  return results;
+}
+
+Value BodyEmitter::load(OpOperand *operand, const Point &point) {
+  Value memref = operand->get();
+  auto type = dyn_cast<MemRefType>(memref.getType());
+  if (!type)
+    return memref;
+  SmallVector<Value> at = indices(operand, point);
+  if (lanes == 1 || !plan.axesOf(operand)[*plan.laneAxis])
+    return memref::LoadOp::create(builder, loc, memref, at);
+  auto vectorType = VectorType::get({lanes}, type.getElementType());
+  return vector::LoadOp::create(builder, loc, vectorType, memref, at);
+}
+
+void BodyEmitter::store(Value value, OpOperand *operand, const Point &point) {
+  SmallVector<Value> at = indices(operand, point);
+  if (lanes == 1 || !plan.axesOf(operand)[*plan.laneAxis]) {
+    memref::StoreOp::create(builder, loc, value, operand->get(), at);
+    return;
+  }
+  vector::StoreOp::create(builder, loc, splat(builder, loc, value, lanes),
+                          operand->get(), at);
+}
+
+Value BodyEmitter::vectorIndex(unsigned axis, const Point &point) {
+  Value index = axisIndex(axis, point);
+  if (lanes == 1 || axis != plan.laneAxis)
+    return index;
+  Value steps = vector::StepOp::create(
+      builder, loc, VectorType::get({lanes}, builder.getIndexType()));
+  return arith::AddIOp::create(builder, loc, steps,
+                               splat(builder, loc, index, lanes));
+}
+
+Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
+                          const Point &point, ValueRange accumulators) {
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    return vectorIndex(index.getDim(), point);
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(emitValue(operand, point, accumulators));
+  bool isVector = llvm::any_of(
+      operands, [](Value value) { return isa<VectorType>(value.getType()); });
+  IRMapping mapping;
+  for (auto [from, to] : llvm::zip_equal(op->getOperands(), operands))
+    mapping.map(from, isVector ? splat(builder, loc, to, lanes) : to);
+  Operation *clone = builder.clone(*op, mapping);
+  if (isVector)
+    for (Value result : clone->getResults())
+      result.setType(VectorType::get({lanes}, result.getType()));
+  return clone->getResult(resultNumber);
+}
+
+Value BodyEmitter::emitValue(Value value, const Point &point,
+                             ValueRange accumulators) {
+  if (value.getParentBlock() != plan.op.getBody())
+    return value;
+  auto argument = dyn_cast<BlockArgument>(value);
+  OpOperand *operand =
+      argument ? plan.op.getMatchingOpOperand(argument) : nullptr;
+  if (operand && plan.op.isDpsInit(operand) && !accumulators.empty())
+    return accumulators[operand->getOperandNumber() -
+                        plan.op.getNumDpsInputs()];
+  Point key = restrict(point, axesOf(value));
+  auto known = emitted.find({value.getAsOpaquePointer(), key});
+  if (known != emitted.end())
+    return known->second;
+  Value result = operand ? load(operand, point)
+                         : emitOp(value.getDefiningOp(),
+                                  cast<OpResult>(value).getResultNumber(),
+                                  point, accumulators);
+  emitted[{value.getAsOpaquePointer(), key}] = result;
+  return result;
+}
+
+SmallVector<Value> BodyEmitter::emit(const Point &point,
+                                     ValueRange accumulators) {
+  SmallVector<Value> results;
+  for (Value yielded : plan.op.getBody()->getTerminator()->getOperands())
+    results.push_back(emitValue(yielded, point, accumulators));
+  return results;
+}

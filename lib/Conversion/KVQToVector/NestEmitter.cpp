@@ -1,0 +1,278 @@
+//===- NestEmitter.cpp - Loops, blocks and accumulators of a nest ---------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NestEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Reductions of at most so many steps are written without a loop.
+static constexpr int64_t kUnrolledTrips = 4;
+
+namespace {
+
+class NestEmitter {
+public:
+  NestEmitter(OpBuilder &builder, const NestPlan &plan)
+      : builder(builder), loc(plan.op->getLoc()), plan(plan),
+        positions(plan.kinds.size()) {}
+
+  void run();
+
+private:
+  /// The carried values after a step at the position that was set.
+  using Step = function_ref<SmallVector<Value>(ValueRange)>;
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  SmallVector<Segment> segmentsOf(unsigned axis, OpFoldResult extent);
+  SmallVector<Segment> dynamicSegments(Value extent, int64_t units,
+                                       int64_t lanes);
+  SmallVector<Value> walk(unsigned axis, const Segment &segment,
+                          ValueRange carried, Step step);
+  void emitParallel(ArrayRef<unsigned> axes);
+  void emitBlock();
+  void emitReductionBlock(ArrayRef<Point> points);
+  SmallVector<Value> emitReductions(ArrayRef<unsigned> axes,
+                                    const Segment *laneSegment,
+                                    ArrayRef<Point> points,
+                                    ValueRange accumulators);
+  SmallVector<Value> emitLaneReductions(ArrayRef<Point> points,
+                                        SmallVector<Value> accumulators);
+  SmallVector<Point> pointsOfBlock();
+
+  OpBuilder &builder;
+  Location loc;
+  const NestPlan &plan;
+  SmallVector<AxisPosition> positions;
+  SmallVector<SmallVector<Segment>> segments;
+  SmallVector<unsigned> parallelAxes, reducedAxes;
+};
+
+} // namespace
+
+/// Full blocks, then the steps that are left, then ever narrower vectors.
+static SmallVector<Segment> staticSegments(OpBuilder &builder, int64_t extent,
+                                           int64_t units, int64_t lanes) {
+  SmallVector<Segment> segments;
+  int64_t position = 0;
+  auto add = [&](int64_t trips, int64_t units, int64_t lanes) {
+    if (trips == 0 || units == 0)
+      return;
+    int64_t end = position + trips * units * lanes;
+    segments.push_back({builder.getIndexAttr(position),
+                        builder.getIndexAttr(end), units, lanes, trips});
+    position = end;
+  };
+  add(extent / (units * lanes), units, lanes);
+  add(1, (extent - position) / lanes, lanes);
+  while (position < extent)
+    add(1, 1, llvm::bit_floor(static_cast<uint64_t>(extent - position)));
+  return segments;
+}
+
+SmallVector<Segment> NestEmitter::dynamicSegments(Value extent, int64_t units,
+                                                  int64_t lanes) {
+  SmallVector<Segment> segments;
+  OpFoldResult begin = builder.getIndexAttr(0);
+  auto add = [&](int64_t units, int64_t lanes) {
+    Value end = extent;
+    if (units * lanes > 1)
+      end = arith::SubIOp::create(
+          builder, loc, extent,
+          arith::RemUIOp::create(builder, loc, extent,
+                                 constant(units * lanes)));
+    segments.push_back({begin, end, units, lanes, 0});
+    begin = end;
+  };
+  add(units, lanes);
+  if (units > 1)
+    add(1, lanes);
+  if (lanes > 1)
+    add(1, 1);
+  return segments;
+}
+
+SmallVector<Segment> NestEmitter::segmentsOf(unsigned axis,
+                                             OpFoldResult extent) {
+  int64_t units = plan.block[axis];
+  int64_t lanes = plan.step(axis);
+  if (std::optional<int64_t> known = getConstantIntValue(extent))
+    return staticSegments(builder, *known, units, lanes);
+  return dynamicSegments(cast<Value>(extent), units, lanes);
+}
+
+SmallVector<Value> NestEmitter::walk(unsigned axis, const Segment &segment,
+                                     ValueRange carried, Step step) {
+  int64_t stride = segment.units * segment.lanes;
+  auto stepAt = [&](Value base, ValueRange values) {
+    positions[axis] = {base, segment.units, segment.lanes};
+    return step(values);
+  };
+  bool unrolled =
+      segment.trips == 1 || (plan.isReduced(axis) && segment.trips > 0 &&
+                             segment.trips <= kUnrolledTrips);
+  if (unrolled) {
+    SmallVector<Value> values(carried);
+    int64_t begin = *getConstantIntValue(segment.begin);
+    for (int64_t trip = 0; trip < segment.trips; ++trip)
+      values = stepAt(constant(begin + trip * stride), values);
+    return values;
+  }
+  auto value = [&](OpFoldResult bound) {
+    return getValueOrCreateConstantIndexOp(builder, loc, bound);
+  };
+  auto loop = scf::ForOp::create(builder, loc, value(segment.begin),
+                                 value(segment.end), constant(stride), carried);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> values =
+      stepAt(loop.getInductionVar(), loop.getRegionIterArgs());
+  builder.setInsertionPointToEnd(loop.getBody());
+  if (!carried.empty())
+    scf::YieldOp::create(builder, loc, values);
+  return loop.getResults();
+}
+
+SmallVector<Point> NestEmitter::pointsOfBlock() {
+  SmallVector<Point> points = {Point(plan.kinds.size(), 0)};
+  for (unsigned axis : parallelAxes) {
+    SmallVector<Point> extended;
+    for (const Point &point : points)
+      for (int64_t unit = 0; unit < positions[axis].units; ++unit) {
+        extended.push_back(point);
+        extended.back()[axis] = unit;
+      }
+    points = std::move(extended);
+  }
+  return points;
+}
+
+void NestEmitter::emitParallel(ArrayRef<unsigned> axes) {
+  if (axes.empty())
+    return emitBlock();
+  for (const Segment &segment : segments[axes.front()])
+    walk(axes.front(), segment, {}, [&](ValueRange) {
+      emitParallel(axes.drop_front());
+      return SmallVector<Value>();
+    });
+}
+
+void NestEmitter::emitBlock() {
+  SmallVector<Point> points = pointsOfBlock();
+  if (!reducedAxes.empty())
+    return emitReductionBlock(points);
+  BodyEmitter body(builder, plan, positions);
+  SmallVector<SmallVector<Value>> results;
+  for (const Point &point : points)
+    results.push_back(body.emit(point, {}));
+  for (auto [point, values] : llvm::zip_equal(points, results))
+    for (auto [value, init] :
+         llvm::zip_equal(values, plan.op.getDpsInitsMutable()))
+      body.store(value, &init, point);
+}
+
+void NestEmitter::emitReductionBlock(ArrayRef<Point> points) {
+  SmallVector<Value> accumulators;
+  {
+    BodyEmitter body(builder, plan, positions);
+    for (const Point &point : points)
+      for (OpOperand &init : plan.op.getDpsInitsMutable())
+        accumulators.push_back(body.load(&init, point));
+  }
+  accumulators = plan.reducesLanes() ? emitLaneReductions(points, accumulators)
+                                     : emitReductions(reducedAxes, nullptr,
+                                                      points, accumulators);
+  for (unsigned axis : reducedAxes)
+    positions[axis] = AxisPosition();
+  BodyEmitter body(builder, plan, positions);
+  Value *accumulator = accumulators.begin();
+  for (const Point &point : points)
+    for (OpOperand &init : plan.op.getDpsInitsMutable())
+      body.store(*accumulator++, &init, point);
+}
+
+SmallVector<Value> NestEmitter::emitReductions(ArrayRef<unsigned> axes,
+                                               const Segment *laneSegment,
+                                               ArrayRef<Point> points,
+                                               ValueRange accumulators) {
+  if (axes.empty()) {
+    BodyEmitter body(builder, plan, positions);
+    unsigned outputs = plan.combiners.size();
+    SmallVector<Value> results;
+    for (auto [i, point] : llvm::enumerate(points))
+      llvm::append_range(
+          results, body.emit(point, accumulators.slice(i * outputs, outputs)));
+    return results;
+  }
+  unsigned axis = axes.front();
+  SmallVector<Value> values(accumulators);
+  auto walkSegment = [&](const Segment &segment) {
+    values = walk(axis, segment, values, [&](ValueRange carried) {
+      return emitReductions(axes.drop_front(), laneSegment, points, carried);
+    });
+  };
+  if (laneSegment && axis == plan.laneAxis)
+    walkSegment(*laneSegment);
+  else
+    llvm::for_each(segments[axis], walkSegment);
+  return values;
+}
+
+SmallVector<Value>
+NestEmitter::emitLaneReductions(ArrayRef<Point> points,
+                                SmallVector<Value> accumulators) {
+  unsigned outputs = plan.combiners.size();
+  for (const Segment &segment : segments[*plan.laneAxis]) {
+    if (segment.lanes == 1) {
+      accumulators =
+          emitReductions(reducedAxes, &segment, points, accumulators);
+      continue;
+    }
+    SmallVector<Value> partial;
+    for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
+      TypedAttr neutral =
+          neutralElement(plan.combiners[i % outputs], accumulator.getType());
+      partial.push_back(splat(builder, loc,
+                              arith::ConstantOp::create(builder, loc, neutral),
+                              segment.lanes));
+    }
+    partial = emitReductions(reducedAxes, &segment, points, partial);
+    for (unsigned output = 0; output < outputs; ++output) {
+      SmallVector<Value> ofOutput;
+      for (unsigned i = output; i < partial.size(); i += outputs)
+        ofOutput.push_back(partial[i]);
+      Operation *combiner = plan.combiners[output];
+      for (auto [i, reduced] :
+           llvm::enumerate(reduceLanes(builder, loc, combiner, ofOutput))) {
+        Value &accumulator = accumulators[i * outputs + output];
+        accumulator = combine(builder, combiner, accumulator, reduced);
+      }
+    }
+  }
+  return accumulators;
+}
+
+void NestEmitter::run() {
+  SmallVector<Range, 4> ranges = cast<linalg::LinalgOp>(plan.op.getOperation())
+                                     .createLoopRanges(builder, loc);
+  for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
+    (plan.isReduced(axis) ? reducedAxes : parallelAxes).push_back(axis);
+    segments.push_back(segmentsOf(axis, ranges[axis].size));
+  }
+  emitParallel(parallelAxes);
+}
+
+void kvq::emitNest(OpBuilder &builder, const NestPlan &plan) {
+  NestEmitter(builder, plan).run();
+}

@@ -1,0 +1,89 @@
+//===- NestEmitter.h - Writes the loops of a planned nest -------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTEMITTER_H
+#define KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTEMITTER_H
+
+#include "NestPlan.h"
+
+#include <map>
+
+namespace mlir::kvq {
+
+/// A stretch of an axis that is walked in steps of `units` x `lanes` elements.
+/// Without an `end` it is a single step.
+struct Segment {
+  OpFoldResult begin, end;
+  int64_t units, lanes;
+  /// Steps, where known; 0 where not.
+  int64_t trips;
+};
+
+/// Where a nest under construction stands on an axis: `units` steps of `lanes`
+/// elements that start at `base`.
+struct AxisPosition {
+  Value base;
+  int64_t units = 1, lanes = 1;
+};
+
+/// The step of a block's axes, one offset (counted in steps) for each axis.
+using Point = SmallVector<int64_t>;
+
+/// Clones the body of a structured op for the points of a block. What several
+/// points share (loads, conversions) is written once.
+class BodyEmitter {
+public:
+  BodyEmitter(OpBuilder &builder, const NestPlan &plan,
+              ArrayRef<AxisPosition> positions);
+
+  /// The values that the body yields at `point`, with `accumulators` for the
+  /// outputs' arguments (empty: outputs are read from memory where used).
+  SmallVector<Value> emit(const Point &point, ValueRange accumulators);
+
+  Value load(OpOperand *operand, const Point &point);
+  void store(Value value, OpOperand *operand, const Point &point);
+  /// Indices of the operand's element at `point`.
+  SmallVector<Value> indices(OpOperand *operand, const Point &point);
+
+private:
+  Value axisIndex(unsigned axis, const Point &point);
+  Value vectorIndex(unsigned axis, const Point &point);
+  Value emitOp(Operation *op, unsigned resultNumber, const Point &point,
+               ValueRange accumulators);
+  Value emitValue(Value value, const Point &point, ValueRange accumulators);
+  Point restrict(const Point &point, const llvm::SmallBitVector &axes);
+  const llvm::SmallBitVector &axesOf(Value value);
+
+  OpBuilder &builder;
+  Location loc;
+  const NestPlan &plan;
+  ArrayRef<AxisPosition> positions;
+  int64_t lanes;
+  std::map<std::pair<void *, Point>, Value> emitted;
+  llvm::DenseMap<Value, llvm::SmallBitVector> valueAxes;
+};
+
+/// Writes the whole nest at the builder's insertion point.
+void emitNest(OpBuilder &builder, const NestPlan &plan);
+
+/// `value`, or a vector with `value` in each of `lanes` lanes.
+Value splat(OpBuilder &builder, Location loc, Value value, int64_t lanes);
+
+/// Reduces the lanes of each accumulator with clones of `combiner`, all
+/// together: the scalar results, in order.
+SmallVector<Value> reduceLanes(OpBuilder &builder, Location loc,
+                               Operation *combiner, ValueRange accumulators);
+
+/// The value that `combiner` leaves every other value unchanged by.
+TypedAttr neutralElement(Operation *combiner, Type elementType);
+
+/// A clone of `combiner` on `lhs` and `rhs`.
+Value combine(OpBuilder &builder, Operation *combiner, Value lhs, Value rhs);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTEMITTER_H

@@ -1,0 +1,255 @@
+//===- NestPlan.cpp - Lane axis and register block of a structured op -----===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NestPlan.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Accumulators (or points of an elementwise nest) in a block. Eight cover the
+/// latency of two multiply-adds a cycle and leave registers for the operands.
+static constexpr int64_t kReductionBlock = 8;
+static constexpr int64_t kElementwiseBlock = 4;
+
+bool NestPlan::hasReduction() const {
+  return llvm::is_contained(kinds, utils::IteratorType::reduction);
+}
+
+llvm::SmallBitVector NestPlan::axesOf(OpOperand *operand) const {
+  llvm::SmallBitVector axes(kinds.size());
+  AffineMap map = op.getMatchingIndexingMap(operand);
+  for (unsigned axis = 0; axis < kinds.size(); ++axis)
+    axes[axis] = map.isFunctionOfDim(axis);
+  return axes;
+}
+
+/// Whether neighbours along `axis` are neighbours in the operand's memory.
+static bool isContiguousAlong(NestPlan &plan, OpOperand *operand,
+                              unsigned axis) {
+  auto type = dyn_cast<MemRefType>(operand->get().getType());
+  AffineMap map = plan.op.getMatchingIndexingMap(operand);
+  if (!type || map.getNumResults() == 0 || !type.isLastDimUnitStride())
+    return false;
+  if (map.getResults().back() != getAffineDimExpr(axis, plan.op.getContext()))
+    return false;
+  return llvm::none_of(map.getResults().drop_back(), [&](AffineExpr result) {
+    return result.isFunctionOfDim(axis);
+  });
+}
+
+/// The widest element that lies in lanes, in bits; 0 if one cannot.
+static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
+  unsigned widest = 8;
+  auto visit = [&](Type type) {
+    if (type.isIndex())
+      widest = widest ? std::max(widest, 64u) : 0;
+    else if (type.isIntOrFloat())
+      widest = widest ? std::max(widest, type.getIntOrFloatBitWidth()) : 0;
+    else
+      widest = 0;
+  };
+  for (OpOperand &operand : plan.op->getOpOperands())
+    if (plan.axesOf(&operand)[axis])
+      visit(getElementTypeOrSelf(operand.get().getType()));
+  for (Operation &op : plan.op.getBody()->without_terminator()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
+      // Other axes' indices are scalars.
+      if (index.getDim() == axis)
+        visit(index.getType());
+      continue;
+    }
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!OpTrait::hasElementwiseMappableTraits(&op) || op.getNumRegions())
+      return 0;
+    for (Type type : op.getResultTypes())
+      if (!type.isIndex())
+        visit(type);
+  }
+  return widest;
+}
+
+static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
+  for (OpOperand &operand : plan.op->getOpOperands()) {
+    bool isOutput = plan.op.isDpsInit(&operand);
+    bool mustUse = isOutput && !plan.isReduced(axis);
+    if (!mustUse && !plan.axesOf(&operand)[axis])
+      continue;
+    if (!isContiguousAlong(plan, &operand, axis))
+      return false;
+  }
+  if (!plan.isReduced(axis))
+    return true;
+  return llvm::all_of(plan.combiners, [](Operation *combiner) {
+    return isa_and_nonnull<arith::AddFOp, arith::MulFOp, arith::MaximumFOp,
+                           arith::MinimumFOp, arith::MaxNumFOp,
+                           arith::MinNumFOp, arith::AddIOp, arith::MaxSIOp,
+                           arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp,
+                           arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
+        combiner);
+  });
+}
+
+static void chooseLaneAxis(NestPlan &plan, int64_t vectorWidth) {
+  int64_t best = -1;
+  for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
+    if (plan.extents[axis] == 1 || !canBeLaneAxis(plan, axis))
+      continue;
+    unsigned widest = widestLaneElement(plan, axis);
+    if (widest == 0)
+      continue;
+    int64_t lanes = std::max<int64_t>(vectorWidth * 32 / widest, 1);
+    if (!ShapedType::isDynamic(plan.extents[axis]))
+      lanes = std::min<int64_t>(
+          lanes, llvm::bit_floor(static_cast<uint64_t>(plan.extents[axis])));
+    if (lanes == 1)
+      continue;
+    // A parallel axis needs no reduction over lanes; then what more operands
+    // read as vectors.
+    int64_t score = plan.isReduced(axis) ? 0 : 1000;
+    for (OpOperand &operand : plan.op->getOpOperands())
+      score += plan.axesOf(&operand)[axis];
+    if (score <= best)
+      continue;
+    best = score;
+    plan.laneAxis = axis;
+    plan.lanes = lanes;
+  }
+}
+
+namespace {
+/// Searches the register block with the least work per point. What it weighs:
+/// loads (and conversions) of operands that points of a block share, and the
+/// latency that too few accumulators leave exposed.
+class BlockSearch {
+public:
+  explicit BlockSearch(NestPlan &plan) : plan(plan), sizes(plan.kinds.size()) {
+    for (OpOperand *operand : plan.op.getDpsInputOperands()) {
+      if (!isa<MemRefType>(operand->get().getType()))
+        continue;
+      inputs.push_back({plan.axesOf(operand), loadCost(operand)});
+    }
+    limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
+  }
+
+  void run() {
+    plan.block.assign(plan.kinds.size(), 1);
+    sizes.assign(plan.kinds.size(), 1);
+    effective.assign(plan.kinds.size(), 1.0);
+    search(0, 1);
+  }
+
+private:
+  double loadCost(OpOperand *operand) {
+    auto type = cast<MemRefType>(operand->get().getType());
+    // Narrow elements are converted as they are loaded.
+    return type.getElementTypeBitWidth() < 32 ? 3.0 : 1.0;
+  }
+
+  void search(unsigned axis, int64_t points) {
+    if (axis == plan.kinds.size())
+      return consider(points);
+    if (plan.isReduced(axis))
+      return search(axis + 1, points);
+    for (int64_t size = 1; size * points <= limit; ++size) {
+      if (!setSize(axis, size))
+        continue;
+      search(axis + 1, points * size);
+    }
+    setSize(axis, 1);
+  }
+
+  /// Sets a block size of `axis` if it is one to consider.
+  bool setSize(unsigned axis, int64_t size) {
+    int64_t extent = plan.extents[axis];
+    sizes[axis] = size;
+    effective[axis] = size;
+    if (ShapedType::isDynamic(extent))
+      return llvm::isPowerOf2_64(size);
+    int64_t steps = std::max<int64_t>(extent / plan.step(axis), 1);
+    int64_t blocks = llvm::divideCeil(steps, size);
+    effective[axis] = static_cast<double>(steps) / blocks;
+    // Only the smallest size of those that need as many blocks.
+    return size == 1 || (size <= steps && llvm::divideCeil(steps, blocks) ==
+                                              static_cast<uint64_t>(size));
+  }
+
+  void consider(int64_t points) {
+    double throughput = 1.0;
+    for (auto &[axes, cost] : inputs) {
+      double sharedBy = 1.0;
+      for (unsigned axis = 0; axis < axes.size(); ++axis)
+        if (!axes[axis])
+          sharedBy *= effective[axis];
+      throughput += cost / sharedBy;
+    }
+    double cost = throughput / 2;
+    if (plan.hasReduction()) {
+      double covered = 1.0;
+      for (double size : effective)
+        covered *= size;
+      cost = std::max(cost, 4.0 / covered);
+    }
+    if (cost >= best - 1e-6)
+      return;
+    best = cost;
+    plan.block = sizes;
+  }
+
+  NestPlan &plan;
+  int64_t limit;
+  SmallVector<std::pair<llvm::SmallBitVector, double>> inputs;
+  SmallVector<int64_t> sizes;
+  SmallVector<double> effective;
+  double best = 1e9;
+};
+} // namespace
+
+/// Whether each output has one element per parallel iteration, so that it can
+/// be held in a register through the reduction.
+static bool outputsFollowParallelAxes(NestPlan &plan) {
+  for (OpOperand &init : plan.op.getDpsInitsMutable()) {
+    AffineMap map = plan.op.getMatchingIndexingMap(&init);
+    llvm::SmallBitVector axes = plan.axesOf(&init);
+    for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
+      if (axes[axis] == plan.isReduced(axis))
+        return false;
+    if (!map.isProjectedPermutation())
+      return false;
+  }
+  return true;
+}
+
+static void findCombiners(NestPlan &plan) {
+  plan.combiners.assign(plan.op.getNumDpsInits(), nullptr);
+  if (!plan.hasReduction())
+    return;
+  for (unsigned i = 0; i < plan.combiners.size(); ++i) {
+    SmallVector<Operation *, 4> combiners;
+    if (matchReduction(plan.op.getRegionOutputArgs(), i, combiners) &&
+        combiners.size() == 1)
+      plan.combiners[i] = combiners.front();
+  }
+}
+
+FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
+  NestPlan plan;
+  plan.op = op;
+  plan.kinds = op.getIteratorTypesArray();
+  plan.extents = op.getStaticLoopRanges();
+  if (!outputsFollowParallelAxes(plan))
+    return failure();
+  findCombiners(plan);
+  chooseLaneAxis(plan, vectorWidth);
+  BlockSearch(plan).run();
+  return plan;
+}

@@ -1,0 +1,52 @@
+//===- NestPlan.h - How a structured op becomes loops -----------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H
+#define KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace mlir::kvq {
+
+/// The decisions about one structured op, made before any IR is written: which
+/// axis lies in vector lanes, how many, and how many steps of each parallel
+/// axis one block of code handles at once.
+struct NestPlan {
+  /// Op handles have no const methods.
+  mutable linalg::GenericOp op;
+  SmallVector<utils::IteratorType> kinds;
+  /// Static extents, or ShapedType::kDynamic.
+  SmallVector<int64_t> extents;
+  /// The axis that lies in the lanes; without one the nest is scalar.
+  std::optional<unsigned> laneAxis;
+  int64_t lanes = 1;
+  /// Steps (of `lanes` elements on the lane axis) in a block; 1 where reduced.
+  SmallVector<int64_t> block;
+  /// For each output, the op of the body that combines the accumulator with the
+  /// new value. Null in nests without a reduction, and where the body is not of
+  /// that form (then the lane axis is never a reduced one).
+  SmallVector<Operation *> combiners;
+
+  bool isReduced(unsigned axis) const {
+    return kinds[axis] == utils::IteratorType::reduction;
+  }
+  bool reducesLanes() const { return laneAxis && isReduced(*laneAxis); }
+  bool hasReduction() const;
+  /// Elements per step of `axis`.
+  int64_t step(unsigned axis) const { return axis == laneAxis ? lanes : 1; }
+  /// The axes that an operand's element depends on.
+  llvm::SmallBitVector axesOf(OpOperand *operand) const;
+};
+
+/// Plans loops over vectors whose f32 elements fill `vectorWidth` lanes. Fails
+/// where outputs do not correspond one to one with the parallel iterations.
+FailureOr<NestPlan> planNest(linalg::GenericOp op, int64_t vectorWidth);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H

@@ -1,0 +1,97 @@
+"""Attention in float64 over dequantized caches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .cache import Cache
+
+
+def attention(
+    q: np.ndarray,
+    k: Cache | Sequence[np.ndarray],
+    v: Cache | Sequence[np.ndarray],
+    lengths: Sequence[int] | None = None,
+    scale: float | None = None,
+    causal: bool = True,
+    return_lse: bool = False,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """softmax(scale * q k^T) v, in float64, for each sequence and query head.
+
+    q: [batch, q_heads, q_len, dim]. k, v: a Cache each, or one array [kv_heads, tokens, dim] per sequence; v's dim may
+    differ from k's. Query head h reads KV head h // (q_heads / kv_heads). lengths: the tokens of each sequence that
+    exist, default all that k holds; the rest is not read. scale: default 1/sqrt(dim). causal: query i sits at position
+    length - q_len + i and sees the tokens up to its own position; otherwise it sees all tokens.
+
+    Returns out, float64 [batch, q_heads, q_len, v_dim], and with return_lse also the natural logarithm of the softmax
+    denominator, float64 [batch, q_heads, q_len]. A row that sees no token gives out 0, lse -inf. A NaN among what a row
+    sees gives NaN; tokens it does not see have no influence, whatever they hold.
+    Raises ValueError, with both numbers, where shapes disagree.
+    """
+    q = np.asarray(q, np.float64)
+    if q.ndim != 4:
+        raise ValueError(f"expected q as [batch, q_heads, q_len, dim], got {q.ndim} axes")
+    batch, q_heads, q_len, dim = q.shape
+    keys, values = _sequences(k), _sequences(v)
+    for name, side in (("k", keys), ("v", values)):
+        if len(side) != batch:
+            raise ValueError(f"q has {batch} sequences, {name} has {len(side)}")
+    lengths = [key.shape[1] if key.ndim == 3 else 0 for key in keys] if lengths is None else [int(n) for n in lengths]
+    if len(lengths) != batch:
+        raise ValueError(f"q has {batch} sequences, got {len(lengths)} lengths")
+    scale = 1 / math.sqrt(dim) if scale is None else float(scale)
+
+    for b, (key, value, length) in enumerate(zip(keys, values, lengths, strict=True)):
+        _check_sequence(b, q.shape, key, value, length)
+    out_dim = values[0].shape[2] if batch else dim
+    if any(value.shape[2] != out_dim for value in values):
+        raise ValueError(f"v has a different dim in different sequences: {[value.shape[2] for value in values]}")
+    out = np.zeros((batch, q_heads, q_len, out_dim))
+    lse = np.full((batch, q_heads, q_len), -np.inf)
+    for b, (key, value, length) in enumerate(zip(keys, values, lengths, strict=True)):
+        kv_heads = key.shape[0]
+        # [kv_heads, ratio, q_len, dim]: the query heads of one KV head lie next to each other.
+        queries = q[b].reshape(kv_heads, q_heads // kv_heads, q_len, dim)
+        for i in range(q_len):
+            visible = max(0, length - q_len + i + 1) if causal else length
+            if visible:
+                row, row_lse = _attend(queries[:, :, i], key[:, :visible], value[:, :visible], scale)
+                out[b, :, i] = row.reshape(q_heads, out_dim)
+                lse[b, :, i] = row_lse.reshape(q_heads)
+    return (out, lse) if return_lse else out
+
+
+@np.errstate(invalid="ignore", over="ignore", under="ignore")
+def _attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """One query position: q [kv_heads, ratio, dim], k and v [kv_heads, tokens >= 1, dim]."""
+    scores = np.einsum("hrd,htd->hrt", q, k) * scale
+    top = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.einsum("hrt,htd->hrd", weights / total, v), (top + np.log(total))[..., 0]
+
+
+def _sequences(side: Cache | Sequence[np.ndarray]) -> list[np.ndarray]:
+    if isinstance(side, Cache):
+        return [side.values64(b) for b in range(side.batch)]
+    return [np.asarray(x, np.float64) for x in side]
+
+
+def _check_sequence(b: int, q_shape: tuple[int, ...], key: np.ndarray, value: np.ndarray, length: int) -> None:
+    """ValueError where shapes disagree."""
+    _, q_heads, _, dim = q_shape
+    for name, x in (("k", key), ("v", value)):
+        if x.ndim != 3:
+            raise ValueError(f"sequence {b}: expected {name} as [kv_heads, tokens, dim], got {x.ndim} axes")
+        if not 0 <= length <= x.shape[1]:
+            raise ValueError(f"sequence {b}: length {length}, but {name} holds {x.shape[1]} tokens")
+    kv_heads = key.shape[0]
+    if value.shape[0] != kv_heads:
+        raise ValueError(f"sequence {b}: k has {kv_heads} heads, v has {value.shape[0]}")
+    if kv_heads == 0 or q_heads % kv_heads:
+        raise ValueError(f"{q_heads} query heads are not a multiple of {kv_heads} KV heads")
+    if key.shape[2] != dim:
+        raise ValueError(f"sequence {b}: q has dim {dim}, k has {key.shape[2]}")

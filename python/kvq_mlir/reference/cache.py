@@ -1,0 +1,141 @@
+"""One side (K or V) of a cache, modelled as lists of tokens (rule R12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .formats import FloatType, Format
+from .quantization import dequantize64, quantize, to_element
+
+
+@dataclass
+class _Sequence:
+    """Tokens of one sequence. An exact token is [heads, dim]; a group is what `quantize` gives for n tokens."""
+
+    first: list[np.ndarray] = field(default_factory=list)
+    groups: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(default_factory=list)
+    window: list[np.ndarray] = field(default_factory=list)
+
+
+class Cache:
+    """A cache of `batch` sequences, each of up to `capacity` tokens of shape [heads, dim].
+
+    fmt: the format of quantized tokens. dtype: the element type T, "f16" or "f32". exact_first: how many tokens at the
+    start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a group are
+    quantized as soon as all of them and `recent` newer ones are there.
+    Raises ValueError for negative sizes and for a dim that the format's groups do not tile.
+    """
+
+    def __init__(
+        self,
+        fmt: Format,
+        batch: int,
+        heads: int,
+        dim: int,
+        capacity: int,
+        dtype: str = "f16",
+        exact_first: int = 0,
+        recent: int = 0,
+    ) -> None:
+        if min(batch, heads, dim, capacity, exact_first, recent) < 0:
+            sizes = f"{batch=} {heads=} {dim=} {capacity=} {exact_first=} {recent=}"
+            raise ValueError(f"sizes must not be negative, got {sizes}")
+        FloatType.named(dtype)
+        if fmt.codes is not None:
+            fmt.channels(dim)
+        self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
+        self.dtype, self.exact_first, self.recent = dtype, exact_first, recent
+        self._sequences = [_Sequence() for _ in range(batch)]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens held by each sequence, int64 [batch]."""
+        exact = np.array([len(s.first) + len(s.window) for s in self._sequences], np.int64)
+        return exact + self.flushed
+
+    @property
+    def flushed(self) -> np.ndarray:
+        """Quantized tokens of each sequence, int64 [batch]; a multiple of the format's token group."""
+        return np.array([len(s.groups) * self.fmt.tokens for s in self._sequences], np.int64)
+
+    def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
+        """Append tokens x [batch, heads, tokens, dim], float16 or float32.
+
+        counts: how many of the tokens belong to each sequence, the first ones; the rest is padding and is not read.
+        Default: all. Raises ValueError, leaving the cache as it was, for a wrong shape, a count beyond the tokens or a
+        sequence that would outgrow the capacity (with both numbers).
+        """
+        x = np.asarray(x)
+        if x.ndim != 4 or (x.shape[0], x.shape[1], x.shape[3]) != (self.batch, self.heads, self.dim):
+            raise ValueError(f"expected [{self.batch}, {self.heads}, tokens, {self.dim}], got shape {x.shape}")
+        tokens = x.shape[2]
+        counts = [tokens] * self.batch if counts is None else [int(c) for c in counts]
+        if len(counts) != self.batch:
+            raise ValueError(f"expected {self.batch} counts, got {len(counts)}")
+        for b, (count, length) in enumerate(zip(counts, self.lengths, strict=True)):
+            if not 0 <= count <= tokens:
+                raise ValueError(f"sequence {b}: count {count} is not within the {tokens} tokens given")
+            if length + count > self.capacity:
+                raise ValueError(f"sequence {b}: {length + count} tokens exceed the capacity of {self.capacity}")
+        elements = to_element(x, self.dtype)
+        for sequence, rows, count in zip(self._sequences, elements, counts, strict=True):
+            for t in range(count):
+                self._append_token(sequence, rows[:, t].copy())
+
+    def _append_token(self, sequence: _Sequence, token: np.ndarray) -> None:
+        if len(sequence.first) < self.exact_first:
+            sequence.first.append(token)
+            return
+        sequence.window.append(token)
+        n = self.fmt.tokens
+        if self.fmt.codes is not None and len(sequence.window) == self.recent + n:
+            oldest = np.stack(sequence.window[:n], axis=1)
+            del sequence.window[:n]
+            sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype)))
+
+    def codes(self, b: int) -> np.ndarray:
+        """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
+        self._need_codes()
+        return self._joined(b, 0, self.dim, self.fmt.tokens, self.fmt.codes.dtype)
+
+    def scales(self, b: int) -> np.ndarray:
+        """Scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]."""
+        self._need_codes()
+        return self._joined(b, 1, self.dim // self.fmt.channels(self.dim), 1, self.fmt.scale.dtype)
+
+    def zeros(self, b: int) -> np.ndarray | None:
+        """Zeros of sequence b's quantized tokens, [heads, flushed/n, dim/g], or None for symmetric codes."""
+        self._need_codes()
+        if self.fmt.zero is None:
+            return None
+        return self._joined(b, 2, self.dim // self.fmt.channels(self.dim), 1, self.fmt.zero.type.dtype)
+
+    def _need_codes(self) -> None:
+        if self.fmt.codes is None:
+            raise ValueError("codes = none: this cache has neither codes nor scales nor zeros")
+
+    def _joined(self, b: int, part: int, width: int, rows: int, dtype: np.dtype) -> np.ndarray:
+        groups = [group[part] for group in self._sequences[b].groups]
+        empty = np.zeros((self.heads, 0, width), dtype)
+        return np.concatenate([empty, *groups], axis=1)
+
+    def values64(self, b: int) -> np.ndarray:
+        """What attention sees of sequence b: float64 [heads, length, dim]."""
+        sequence = self._sequences[b]
+        parts = [self._exact64(sequence.first)]
+        if self.fmt.codes is not None:
+            parts.append(dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt))
+        parts.append(self._exact64(sequence.window))
+        return np.concatenate(parts, axis=1)
+
+    def _exact64(self, tokens: list[np.ndarray]) -> np.ndarray:
+        if not tokens:
+            return np.zeros((self.heads, 0, self.dim))
+        return np.stack(tokens, axis=1).astype(np.float64)
+
+
+def _drop_batch(parts: tuple[np.ndarray | None, ...]) -> tuple[np.ndarray | None, ...]:
+    return tuple(None if part is None else part[0] for part in parts)

@@ -1,0 +1,231 @@
+"""Formats of quantized tokens, and the text notation of `#kvq.format`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from . import ranges
+
+
+@dataclass(frozen=True)
+class FloatType:
+    """An IEEE binary type of elements or metadata.
+
+    `largest`, `smallest_normal` and `unit` (the smallest positive subnormal) are Python floats, all exact.
+    """
+
+    name: str
+    dtype: np.dtype
+    largest: float
+    smallest_normal: float
+    unit: float
+
+    def __str__(self) -> str:
+        return self.name
+
+    @staticmethod
+    def named(name: str) -> FloatType:
+        """The type called `name`; ValueError if there is none."""
+        if name not in _FLOAT_TYPES:
+            raise ValueError(f"unknown type '{name}', expected one of {', '.join(_FLOAT_TYPES)}")
+        return _FLOAT_TYPES[name]
+
+    def scale_cap(self, highest_code: int) -> np.float32:
+        """Rule R5's cap: the largest value of this type whose product with `highest_code` is at most max(f32)."""
+        bound = Fraction(_FLOAT_TYPES["f32"].largest) / highest_code
+        if bound >= Fraction(self.largest):
+            return np.float32(self.largest)
+        cap = self.dtype.type(float(bound))
+        while Fraction(float(cap)) > bound:
+            cap = np.nextafter(cap, self.dtype.type(0))
+        return np.float32(cap)
+
+
+_FLOAT_TYPES = {
+    t.name: t
+    for t in (
+        FloatType("f16", np.dtype(np.float16), 65504.0, 2.0**-14, 2.0**-24),
+        FloatType("f32", np.dtype(np.float32), (2.0**24 - 1) * 2.0**104, 2.0**-126, 2.0**-149),
+    )
+}
+
+
+@dataclass(frozen=True)
+class CodeType:
+    """Integer codes of `bits` bits: symmetric if signed, starting at 0 if not."""
+
+    bits: int
+    signed: bool
+
+    WIDTHS = (2, 4, 8)
+
+    @property
+    def highest(self) -> int:
+        """N of the rules: the largest code."""
+        return 2 ** (self.bits - 1) - 1 if self.signed else 2**self.bits - 1
+
+    @property
+    def lowest(self) -> int:
+        """M of the rules: the smallest code that quantization produces."""
+        return -self.highest if self.signed else 0
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The NumPy type of one unpacked code."""
+        return np.dtype(np.int8 if self.signed else np.uint8)
+
+    def __str__(self) -> str:
+        return f"{'' if self.signed else 'u'}i{self.bits}"
+
+
+@dataclass(frozen=True)
+class Zero:
+    """What code 0 means: a stored real number of type `type`."""
+
+    kind: str
+    type: FloatType
+
+    KINDS = ("min",)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.type}"
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a group of elements is represented.
+
+    codes: the code type, or None for `codes = none` (everything exact; then the other fields are None).
+    group: (tokens, channels); channels None means the whole axis (`*`).
+    scale: type of the scale. zero: None for symmetric codes. range: the name of the range policy.
+
+    Raises ValueError if the fields contradict each other.
+    """
+
+    codes: CodeType | None
+    group: tuple[int, int | None] | None = None
+    scale: FloatType | None = None
+    zero: Zero | None = None
+    range: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.codes is None:
+            for name in ("group", "scale", "zero", "range"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
+            return
+        for name in ("group", "scale"):
+            if getattr(self, name) is None:
+                raise ValueError(f"codes = {self.codes} needs '{name}'")
+        if self.range is None:
+            object.__setattr__(self, "range", self._default_range())
+        if self.zero is None and not self.codes.signed:
+            raise ValueError(f"unsigned codes {self.codes} need a zero, such as zero = min f16")
+        if self.zero is not None and self.codes.signed:
+            raise ValueError(f"zero = {self.zero} needs unsigned codes, got {self.codes}")
+        if self.range not in ranges.POLICIES:
+            raise ValueError(f"unknown range '{self.range}', expected one of {', '.join(ranges.POLICIES)}")
+        if ranges.POLICIES[self.range].has_minimum != (self.zero is not None):
+            raise ValueError(f"range = {self.range} does not fit {self._zero_text()}; use {self._default_range()}")
+
+    def _default_range(self) -> str:
+        return "absmax" if self.zero is None else "minmax"
+
+    def _zero_text(self) -> str:
+        return "symmetric codes" if self.zero is None else f"zero = {self.zero}"
+
+    @property
+    def tokens(self) -> int:
+        """n: how many tokens share a scale; 1 where nothing is quantized."""
+        return 1 if self.group is None else self.group[0]
+
+    def channels(self, dim: int) -> int:
+        """g for a row of `dim` elements; ValueError with both numbers if groups do not tile the row."""
+        if self.group is None:
+            raise ValueError("codes = none has no groups")
+        channels = dim if self.group[1] is None else self.group[1]
+        if dim < 1:
+            raise ValueError(f"expected a head dim of at least 1, got {dim}")
+        if dim % channels:
+            raise ValueError(f"head dim {dim} is not divisible by the group's {channels} channels")
+        return channels
+
+    def __str__(self) -> str:
+        if self.codes is None:
+            return "codes = none"
+        channels = "*" if self.group[1] is None else self.group[1]
+        parts = [f"codes = {self.codes}", f"group = [{self.group[0]}, {channels}]", f"scale = {self.scale}"]
+        if self.zero is not None:
+            parts.append(f"zero = {self.zero}")
+        if self.range != self._default_range():
+            parts.append(f"range = {self.range}")
+        return ", ".join(parts)
+
+    @staticmethod
+    def parse(text: str) -> Format:
+        """Read the text between the angle brackets of `#kvq.format<...>`.
+
+        Fields come in any order, each at most once: `codes = ui4, group = [32, 1], scale = f16, zero = min f16`.
+        Raises ValueError saying what was expected and what was found.
+        """
+        fields = {}
+        for part in _split_fields(text):
+            name, equals, value = (s.strip() for s in part.partition("="))
+            if not equals or not value:
+                raise ValueError(f"expected 'field = value', got '{part.strip()}' in '{text}'")
+            if name not in _FIELD_PARSERS:
+                raise ValueError(f"unknown field '{name}', expected one of {', '.join(_FIELD_PARSERS)}")
+            if name in fields:
+                raise ValueError(f"field '{name}' is given twice in '{text}'")
+            fields[name] = _FIELD_PARSERS[name](value)
+        if "codes" not in fields:
+            raise ValueError(f"expected 'codes = ...' in '{text}'")
+        return Format(**fields)
+
+
+def _split_fields(text: str) -> list[str]:
+    """Split at the commas that are outside square brackets."""
+    return re.split(r",(?![^\[]*\])", text)
+
+
+def _parse_codes(value: str) -> CodeType | None:
+    if value == "none":
+        return None
+    match = re.fullmatch(r"(u?)i([1-9][0-9]*)", value)
+    if not match or int(match[2]) not in CodeType.WIDTHS:
+        known = [str(CodeType(bits, signed)) for signed in (True, False) for bits in CodeType.WIDTHS]
+        raise ValueError(f"unknown codes '{value}', expected one of {', '.join(known)}, none")
+    return CodeType(int(match[2]), signed=not match[1])
+
+
+def _parse_group(value: str) -> tuple[int, int | None]:
+    match = re.fullmatch(r"\[\s*(\*|[0-9]+)\s*,\s*(\*|[0-9]+)\s*\]", value)
+    if not match:
+        raise ValueError(f"expected group = [tokens, channels], got '{value}'")
+    if match[1] == "*":
+        raise ValueError("group = [*, ...] spans all tokens and needs a static range, which the reference lacks")
+    sizes = (int(match[1]), None if match[2] == "*" else int(match[2]))
+    if 0 in sizes:
+        raise ValueError(f"a group needs at least one token and one channel, got '{value}'")
+    return sizes
+
+
+def _parse_zero(value: str) -> Zero:
+    kind, _, type_name = value.partition(" ")
+    if kind not in Zero.KINDS or not type_name.strip():
+        raise ValueError(f"unknown zero '{value}', expected one of {', '.join(k + ' <type>' for k in Zero.KINDS)}")
+    return Zero(kind, FloatType.named(type_name.strip()))
+
+
+_FIELD_PARSERS: dict[str, Callable] = {
+    "codes": _parse_codes,
+    "group": _parse_group,
+    "scale": FloatType.named,
+    "zero": _parse_zero,
+    "range": str,
+}

@@ -1,0 +1,139 @@
+//===- Inspect.cpp - Formats, cache types and modules as text -----------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+
+#include "kvq/IR/KVQ.h"
+#include "kvq/Target/Compile.h"
+#include "kvq/Target/Diagnostics.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+using namespace mlir;
+using namespace mlir::kvq;
+using namespace mlir::kvq::python;
+
+template <typename T> static std::string toText(T printable) {
+  std::string text;
+  llvm::raw_string_ostream(text) << printable;
+  return text;
+}
+
+/// Python's None for a null type.
+static nb::object toTextOrNone(Type type) {
+  return type ? nb::object(nb::str(toText(type).c_str())) : nb::none();
+}
+
+/// Parses `text` with `parse`, or throws what the parser says.
+template <typename Parse>
+static auto parseOrThrow(MLIRContext *context, Parse parse,
+                         const std::string &text) {
+  DiagnosticCollector diagnostics(context, /*places=*/false);
+  auto parsed = parse(text, context);
+  if (!parsed)
+    unwrap(diagnostics.takeError("cannot parse '" + text + "'"));
+  return parsed;
+}
+
+/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
+/// fields by name; those that an exact format lacks are None.
+static nb::tuple parseFormat(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto format = cast<FormatAttr>(parseOrThrow(
+      context.get(),
+      [](const std::string &text, MLIRContext *context) {
+        // Nothing but a format: `>` in the text would end it early.
+        return dyn_cast_or_null<FormatAttr>(
+            parseAttribute("#kvq.format<" + text + ">", context));
+      },
+      text));
+  nb::dict fields;
+  fields["bits"] = format.getCodeBits();
+  fields["signed"] = format.hasSignedCodes();
+  fields["tokens"] = format.getGroupTokens();
+  fields["channels"] =
+      format.isExact() || format.getChannels() == FormatAttr::kWholeAxis
+          ? nb::object(nb::none())
+          : nb::object(nb::int_(format.getChannels()));
+  fields["scale"] = toTextOrNone(format.getScaleType());
+  fields["zero"] = toTextOrNone(format.getZeroType());
+  fields["range"] =
+      format.isExact()
+          ? nb::object(nb::none())
+          : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
+  std::string canonical = toText(Attribute(format));
+  StringRef inner = canonical;
+  inner.consume_front("#kvq.format<");
+  inner.consume_back(">");
+  return nb::make_tuple(inner.str(), fields);
+}
+
+static CacheType parseCacheType(MLIRContext *context, const std::string &text) {
+  Type type = parseOrThrow(
+      context,
+      [](const std::string &text, MLIRContext *context) {
+        return parseType(text, context);
+      },
+      text);
+  auto cache = dyn_cast<CacheType>(type);
+  if (!cache)
+    throw Error("expected a !kvq.cache type, got " + toText(type));
+  return cache;
+}
+
+/// (name, shape, element type, alignment) of each storage component.
+static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
+  if (capacity < 0)
+    throw Error("expected a capacity of at least 0, got " +
+                std::to_string(capacity));
+  std::unique_ptr<MLIRContext> context = createContext();
+  nb::list components;
+  for (const StorageComponent &component :
+       parseCacheType(context.get(), type).getComponents(capacity)) {
+    nb::list shape;
+    for (int64_t extent : component.shape)
+      shape.append(extent);
+    components.append(nb::make_tuple(
+        stringifyComponentKind(component.kind).str(), nb::tuple(shape),
+        toText(component.elementType), component.alignment));
+  }
+  return components;
+}
+
+/// Parses and verifies a module; returns it printed.
+static std::string parse(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  return toText(*unwrap(parseModule(context.get(), text, "<module>")));
+}
+
+static std::string runPipelineOnText(const std::string &text,
+                                     const std::string &pipeline) {
+  nb::gil_scoped_release release;
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto module = unwrap(parseModule(context.get(), text, "<module>"));
+  unwrap(runPipeline(*module, pipeline));
+  return toText(*module);
+}
+
+void python::bindInspect(nb::module_ &module) {
+  module.def("parse_format", &parseFormat, nb::arg("text"),
+             "The canonical text of a format, and its fields.");
+  module.def(
+      "cache_components", &getCacheComponents, nb::arg("type"),
+      nb::arg("capacity"),
+      "(name, shape, element type, alignment) of each array that a cache "
+      "is stored in.");
+  module.def("parse", &parse, nb::arg("text"),
+             "Parses and verifies a module; returns it as MLIR prints it.");
+  module.def("run_pipeline", &runPipelineOnText, nb::arg("text"),
+             nb::arg("pipeline"),
+             "Runs a pass pipeline on a module; returns the module after it.");
+}

@@ -1,0 +1,167 @@
+//===- kvq-compile.cpp - Compiles modules over caches ---------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Target/CPUTarget.h"
+#include "kvq/Target/Compile.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+namespace cl = llvm::cl;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum class Emit { LLVM, Object };
+} // namespace
+
+/// Where the defaults of the pipeline's options come from.
+static const kvq::CPUPipelineOptions &getDefaults() {
+  static const kvq::CPUPipelineOptions defaults;
+  return defaults;
+}
+
+static cl::OptionCategory category("Options of kvq-compile");
+
+static cl::opt<std::string> inputName(cl::Positional,
+                                      cl::desc("<input .mlir, or - >"),
+                                      cl::init("-"), cl::cat(category));
+static cl::opt<std::string> outputName("o", cl::desc("Output file"),
+                                       cl::value_desc("file"), cl::init("-"),
+                                       cl::cat(category));
+static cl::opt<Emit> emitKind(
+    "emit", cl::desc("What to write"),
+    cl::values(clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR, as text"),
+               clEnumValN(Emit::Object, "obj", "an object file")),
+    cl::init(Emit::Object), cl::cat(category));
+
+static cl::opt<int64_t>
+    splits("splits",
+           cl::desc("Token ranges per sequence, attended to independently"),
+           cl::init(getDefaults().splits), cl::cat(category));
+static cl::opt<int64_t> tileTokens("tile-tokens",
+                                   cl::desc("Most tokens in a tile"),
+                                   cl::init(getDefaults().tileTokens),
+                                   cl::cat(category));
+static cl::opt<int64_t>
+    vectorWidth("vector-width",
+                cl::desc("Elements of f32 in a vector register"),
+                cl::init(getDefaults().vectorWidth), cl::cat(category));
+static cl::opt<std::string>
+    cpu("cpu", cl::desc("Processor, as LLVM names it (default: this one)"),
+        cl::cat(category));
+static cl::opt<std::string>
+    features("features",
+             cl::desc("Features beyond the processor's own, +name or -name"),
+             cl::value_desc("list"), cl::cat(category));
+
+//===----------------------------------------------------------------------===//
+// Emitters: from a module over caches to the bytes of the output
+//===----------------------------------------------------------------------===//
+
+static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
+  if (option >= 1)
+    return llvm::Error::success();
+  return llvm::createStringError("--" + option.ArgStr +
+                                 ": expected at least 1, got " +
+                                 llvm::Twine(option.getValue()));
+}
+
+static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
+  kvq::CPUPipelineOptions options;
+  options.splits = splits;
+  options.tileTokens = tileTokens;
+  options.vectorWidth = vectorWidth;
+  auto machine = kvq::CPUTarget::get(cpu, features).createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  if (llvm::Error error = kvq::lowerForCPU(module, options))
+    return error;
+  llvm::LLVMContext context;
+  auto llvmModule = kvq::translateToLLVM(module, context, **machine);
+  if (!llvmModule)
+    return llvmModule.takeError();
+  kvq::optimize(**llvmModule, **machine);
+  if (emitKind == Emit::LLVM) {
+    (*llvmModule)->print(os, nullptr);
+    return llvm::Error::success();
+  }
+  auto object = kvq::emitObject(**llvmModule, **machine);
+  if (!object)
+    return object.takeError();
+  os << (*object)->getBuffer();
+  return llvm::Error::success();
+}
+
+static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
+  switch (emitKind) {
+  case Emit::LLVM:
+  case Emit::Object:
+    return emitForCPU(module, os);
+  }
+  llvm_unreachable("unknown kind of output");
+}
+
+//===----------------------------------------------------------------------===//
+// Driver
+//===----------------------------------------------------------------------===//
+
+static llvm::Error compile() {
+  for (const cl::opt<int64_t> *option : {&splits, &tileTokens, &vectorWidth})
+    if (llvm::Error error = checkAtLeastOne(*option))
+      return error;
+  auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputName, /*IsText=*/true);
+  if (!input)
+    return llvm::createStringError("cannot read '" + inputName +
+                                   "': " + input.getError().message());
+  DialectRegistry registry;
+  kvq::registerCompilerDialects(registry);
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  auto module = kvq::parseModule(&context, (*input)->getBuffer(),
+                                 (*input)->getBufferIdentifier());
+  if (!module)
+    return module.takeError();
+
+  std::string bytes;
+  llvm::raw_string_ostream os(bytes);
+  if (llvm::Error error = emit(**module, os))
+    return error;
+  std::error_code code;
+  llvm::ToolOutputFile output(outputName, code, llvm::sys::fs::OF_None);
+  if (code)
+    return llvm::createStringError("cannot write '" + outputName +
+                                   "': " + code.message());
+  output.os() << bytes;
+  output.keep();
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Compiles modules over kvq caches\n");
+  llvm::Error error = compile();
+  if (!error)
+    return 0;
+  // What comes from the compiler has its place and severity; the rest is ours.
+  std::string text = llvm::toString(std::move(error));
+  if (llvm::StringRef(text).contains("error: "))
+    llvm::errs() << text << "\n";
+  else
+    llvm::WithColor::error(llvm::errs(), "kvq-compile") << text << "\n";
+  return 1;
+}
