@@ -1,4 +1,4 @@
-// RUN: kvq-opt %s -pass-pipeline='builtin.module(kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,cse,kvq-bufferize-pipeline)' -split-input-file | FileCheck %s
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,kvq-bufferize-pipeline)' -split-input-file | FileCheck %s
 
 // An append writes its cache where it lies: nothing is allocated but scratch on
 // the stack, nothing copied, nothing returned.
@@ -125,6 +125,53 @@ func.func @tiles(%c: !v, %n: index, %out: tensor<3x64xi32>) -> tensor<3x64xi32> 
     }
   }
   return %0 : tensor<3x64xi32>
+}
+
+// -----
+
+// Two sides of one format unpack into scratch of their own, and gather into it.
+
+#format = #kvq.format<codes = i4, group = [32, 1], scale = f16>
+!c = !kvq.cache<1x3x?x64xf16, #format, recent = 32>
+
+// CHECK-LABEL: func.func @two_sides(
+// CHECK-NOT:     memref.alloc(
+// CHECK-NOT:     memref.copy
+// CHECK-COUNT-2: memref.alloca() {{.*}} : memref<32x64xi8>
+// CHECK-COUNT-2: memref.alloca() {{.*}} : memref<32x64xf16>
+// CHECK-NOT:     memref.alloc
+// CHECK-NOT:     memref.copy
+// CHECK:         scf.for
+// CHECK-NOT:     memref.alloc
+// CHECK-NOT:     memref.copy
+// CHECK:         return{{$}}
+func.func @two_sides(%k: !c, %v: !c, %n: index, %out: tensor<64xf32>) -> tensor<64xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %0 = scf.for %t = %c0 to %n step %c32 iter_args(%acc = %out) -> tensor<64xf32> {
+    %next = arith.addi %t, %c32 : index
+    %end = arith.minsi %next, %n : index
+    %kc:2 = kvq.load_tile %k <codes> at [%c0, %c0] tokens [%t to %end] {tile = 32} : !c -> tensor<?x64xi8>, tensor<1x64xf16>
+    %vc:2 = kvq.load_tile %v <codes> at [%c0, %c0] tokens [%t to %end] {tile = 32} : !c -> tensor<?x64xi8>, tensor<1x64xf16>
+    %kr = kvq.load_tile %k <recent> at [%c0, %c0] tokens [%t to %end] {tile = 32} : !c -> tensor<?x64xf16>
+    %vr = kvq.load_tile %v <recent> at [%c0, %c0] tokens [%t to %end] {tile = 32} : !c -> tensor<?x64xf16>
+    %1 = linalg.generic {indexing_maps = [
+        affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (t, c)>,
+        affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (c)>], iterator_types = ["reduction", "parallel"]}
+        ins(%kc#0, %vc#0, %kr, %vr : tensor<?x64xi8>, tensor<?x64xi8>, tensor<?x64xf16>, tensor<?x64xf16>)
+        outs(%acc : tensor<64xf32>) {
+    ^bb0(%a: i8, %b: i8, %c: f16, %d: f16, %sum: f32):
+      %ab = arith.muli %a, %b : i8
+      %cd = arith.mulf %c, %d : f16
+      %ab32 = arith.sitofp %ab : i8 to f32
+      %cd32 = arith.extf %cd : f16 to f32
+      %2 = arith.addf %ab32, %cd32 : f32
+      %3 = arith.addf %sum, %2 : f32
+      linalg.yield %3 : f32
+    } -> tensor<64xf32>
+    scf.yield %1 : tensor<64xf32>
+  }
+  return %0 : tensor<64xf32>
 }
 
 // -----
