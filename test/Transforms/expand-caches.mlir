@@ -245,11 +245,11 @@ func.func @load_unbounded(%c: !c, %b: index, %h: index, %lo: index, %hi: index)
 // CHECK:         %[[F:.*]] = tensor.extract_slice %[[FIRST]][%[[B]], %[[H]], %[[LO]], 0] [1, 1, %[[N]], 64]
 // CHECK:         %[[SCRATCH:.*]] = tensor.empty() : tensor<16x64xf16>
 // CHECK:         %[[GATHERED:.*]] = scf.for %[[I:.*]] = %[[C0]] to %[[N]] step %[[C1]] iter_args(%[[TILE:.*]] = %[[SCRATCH]])
+// CHECK:           %[[TARGET:.*]] = tensor.extract_slice %[[TILE]][%[[I]], 0] [1, 64]
 // CHECK:           %[[TOKEN:.*]] = arith.addi %[[LO]], %[[I]]
 // CHECK:           %[[OFFSET:.*]] = arith.subi %[[TOKEN]], %[[C4]]
 // CHECK:           %[[SLOT:.*]] = arith.remui %[[OFFSET]], %[[C39]]
 // CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[RECENT]][%[[B]], %[[H]], %[[SLOT]], 0] [1, 1, 1, 64]
-// CHECK:           %[[TARGET:.*]] = tensor.extract_slice %[[TILE]][%[[I]], 0] [1, 64]
 // CHECK:           %[[COPY:.*]] = linalg.copy ins(%[[SOURCE]] : {{.*}}) outs(%[[TARGET]] :
 // CHECK:           tensor.insert_slice %[[COPY]] into %[[TILE]][%[[I]], 0] [1, 64]
 // CHECK:         %[[R:.*]] = tensor.extract_slice %[[GATHERED]][0, 0] [%[[N]], 64]
