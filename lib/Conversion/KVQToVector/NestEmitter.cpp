@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -49,6 +51,11 @@ private:
                                     ValueRange accumulators);
   SmallVector<Value> emitLaneReductions(ArrayRef<Point> points,
                                         SmallVector<Value> accumulators);
+  /// Reduces a stretch of the lane axis: for each output, the result of each
+  /// point.
+  SmallVector<SmallVector<LaneOf>> reduceSegment(const Segment &segment,
+                                                 ArrayRef<Point> points);
+  void emitRuns(ArrayRef<Point> points);
   SmallVector<Point> pointsOfBlock();
 
   OpBuilder &builder;
@@ -148,8 +155,9 @@ SmallVector<Point> NestEmitter::pointsOfBlock() {
   SmallVector<Point> points = {Point(plan.kinds.size(), 0)};
   for (unsigned axis : parallelAxes) {
     SmallVector<Point> extended;
+    int64_t units = axis == plan.runAxis ? 1 : positions[axis].units;
     for (const Point &point : points)
-      for (int64_t unit = 0; unit < positions[axis].units; ++unit) {
+      for (int64_t unit = 0; unit < units; ++unit) {
         extended.push_back(point);
         extended.back()[axis] = unit;
       }
@@ -170,6 +178,19 @@ void NestEmitter::emitParallel(ArrayRef<unsigned> axes) {
 
 void NestEmitter::emitBlock() {
   SmallVector<Point> points = pointsOfBlock();
+  if (plan.runAxis && positions[*plan.runAxis].units > 1 &&
+      llvm::isPowerOf2_64(positions[*plan.runAxis].units))
+    return emitRuns(points);
+  if (plan.runAxis && positions[*plan.runAxis].units > 1) {
+    AxisPosition run = positions[*plan.runAxis];
+    for (int64_t unit = 0; unit < run.units; ++unit) {
+      Value base = builder.createOrFold<arith::AddIOp>(loc, run.base,
+                                                       constant(unit));
+      positions[*plan.runAxis] = {base, 1, 1};
+      emitReductionBlock(points);
+    }
+    return;
+  }
   if (!reducedAxes.empty())
     return emitReductionBlock(points);
   BodyEmitter body(builder, plan, positions);
@@ -190,9 +211,10 @@ void NestEmitter::emitReductionBlock(ArrayRef<Point> points) {
       for (OpOperand &init : plan.op.getDpsInitsMutable())
         accumulators.push_back(body.load(&init, point));
   }
-  accumulators = plan.reducesLanes() ? emitLaneReductions(points, accumulators)
-                                     : emitReductions(reducedAxes, nullptr,
-                                                      points, accumulators);
+  accumulators =
+      plan.reducesLanes()
+          ? emitLaneReductions(points, accumulators)
+          : emitReductions(reducedAxes, nullptr, points, accumulators);
   for (unsigned axis : reducedAxes)
     positions[axis] = AxisPosition();
   BodyEmitter body(builder, plan, positions);
@@ -200,6 +222,39 @@ void NestEmitter::emitReductionBlock(ArrayRef<Point> points) {
   for (const Point &point : points)
     for (OpOperand &init : plan.op.getDpsInitsMutable())
       body.store(*accumulator++, &init, point);
+}
+
+void NestEmitter::emitRuns(ArrayRef<Point> points) {
+  AxisPosition run = positions[*plan.runAxis];
+  unsigned outputs = plan.combiners.size();
+  SmallVector<SmallVector<SmallVector<LaneOf>>> results(outputs);
+  for (int64_t unit = 0; unit < run.units; ++unit) {
+    Value base = builder.createOrFold<arith::AddIOp>(loc, run.base,
+                                                     constant(unit));
+    positions[*plan.runAxis] = {base, 1, 1};
+    // The extent is a multiple of the lanes, so that there is one segment.
+    SmallVector<SmallVector<LaneOf>> reduced =
+        reduceSegment(segments[*plan.laneAxis].front(), points);
+    for (unsigned output = 0; output < outputs; ++output)
+      results[output].push_back(std::move(reduced[output]));
+  }
+  positions[*plan.runAxis] = run;
+  for (unsigned axis : reducedAxes)
+    positions[axis] = AxisPosition();
+  BodyEmitter body(builder, plan, positions);
+  for (unsigned output = 0; output < outputs; ++output) {
+    OpOperand &init = plan.op.getDpsInitsMutable()[output];
+    for (auto [point, sum] : llvm::zip_equal(
+             points, collectRuns(builder, loc, results[output]))) {
+      SmallVector<Value> at = body.indices(&init, point);
+      Value previous = vector::LoadOp::create(
+          builder, loc, cast<VectorType>(sum.getType()), init.get(), at);
+      vector::StoreOp::create(
+          builder, loc,
+          combine(builder, plan.combiners[output], previous, sum), init.get(),
+          at);
+    }
+  }
 }
 
 SmallVector<Value> NestEmitter::emitReductions(ArrayRef<unsigned> axes,
@@ -229,6 +284,32 @@ SmallVector<Value> NestEmitter::emitReductions(ArrayRef<unsigned> axes,
   return values;
 }
 
+SmallVector<SmallVector<LaneOf>>
+NestEmitter::reduceSegment(const Segment &segment, ArrayRef<Point> points) {
+  unsigned outputs = plan.combiners.size();
+  SmallVector<Value> partial;
+  for (size_t i = 0; i < points.size(); ++i)
+    for (auto [combiner, init] :
+         llvm::zip_equal(plan.combiners, plan.op.getDpsInits())) {
+      TypedAttr neutral =
+          neutralElement(combiner, getElementTypeOrSelf(init.getType()));
+      partial.push_back(
+          splat(builder, loc,
+                arith::ConstantOp::create(builder, loc, neutral),
+                segment.lanes));
+    }
+  partial = emitReductions(reducedAxes, &segment, points, partial);
+  SmallVector<SmallVector<LaneOf>> results;
+  for (unsigned output = 0; output < outputs; ++output) {
+    SmallVector<Value> ofOutput;
+    for (unsigned i = output; i < partial.size(); i += outputs)
+      ofOutput.push_back(partial[i]);
+    results.push_back(
+        reduceLanes(builder, loc, plan.combiners[output], ofOutput));
+  }
+  return results;
+}
+
 SmallVector<Value>
 NestEmitter::emitLaneReductions(ArrayRef<Point> points,
                                 SmallVector<Value> accumulators) {
@@ -239,26 +320,15 @@ NestEmitter::emitLaneReductions(ArrayRef<Point> points,
           emitReductions(reducedAxes, &segment, points, accumulators);
       continue;
     }
-    SmallVector<Value> partial;
-    for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
-      TypedAttr neutral =
-          neutralElement(plan.combiners[i % outputs], accumulator.getType());
-      partial.push_back(splat(builder, loc,
-                              arith::ConstantOp::create(builder, loc, neutral),
-                              segment.lanes));
-    }
-    partial = emitReductions(reducedAxes, &segment, points, partial);
-    for (unsigned output = 0; output < outputs; ++output) {
-      SmallVector<Value> ofOutput;
-      for (unsigned i = output; i < partial.size(); i += outputs)
-        ofOutput.push_back(partial[i]);
-      Operation *combiner = plan.combiners[output];
-      for (auto [i, reduced] :
-           llvm::enumerate(reduceLanes(builder, loc, combiner, ofOutput))) {
+    for (auto [output, reduced] :
+         llvm::enumerate(reduceSegment(segment, points)))
+      for (auto [i, result] : llvm::enumerate(reduced)) {
         Value &accumulator = accumulators[i * outputs + output];
-        accumulator = combine(builder, combiner, accumulator, reduced);
+        accumulator = combine(
+            builder, plan.combiners[output], accumulator,
+            vector::ExtractOp::create(builder, loc, result.vector,
+                                      result.lane));
       }
-    }
   }
   return accumulators;
 }

@@ -7,6 +7,8 @@
 
 #include "NestPlan.h"
 
+#include "NestEmitter.h"
+
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -139,6 +141,8 @@ public:
       inputs.push_back({plan.axesOf(operand), loadCost(operand)});
     }
     limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
+    for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
+      hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);
   }
 
   void run() {
@@ -193,7 +197,7 @@ private:
       throughput += cost / sharedBy;
     }
     double cost = throughput / 2;
-    if (plan.hasReduction()) {
+    if (hasChain) {
       double covered = 1.0;
       for (double size : effective)
         covered *= size;
@@ -207,6 +211,8 @@ private:
 
   NestPlan &plan;
   int64_t limit;
+  /// Whether an accumulator is updated more than once.
+  bool hasChain = false;
   SmallVector<std::pair<llvm::SmallBitVector, double>> inputs;
   SmallVector<int64_t> sizes;
   SmallVector<double> effective;
@@ -227,6 +233,34 @@ static bool outputsFollowParallelAxes(NestPlan &plan) {
       return false;
   }
   return true;
+}
+
+/// Results of reductions over lanes lie scattered in registers. Chooses the
+/// axis along which some are brought together for one store, if it is not in
+/// the block already.
+static void chooseRunAxis(NestPlan &plan) {
+  if (!plan.reducesLanes())
+    return;
+  int64_t extent = plan.extents[*plan.laneAxis];
+  if (ShapedType::isDynamic(extent) || extent % plan.lanes != 0)
+    return;
+  for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
+    if (plan.isReduced(axis) || plan.block[axis] != 1 ||
+        plan.extents[axis] == 1)
+      continue;
+    bool contiguous = true;
+    for (OpOperand &init : plan.op.getDpsInitsMutable())
+      contiguous &= isContiguousAlong(plan, &init, axis);
+    if (!contiguous)
+      continue;
+    plan.runAxis = axis;
+    plan.block[axis] = std::min<int64_t>(kMaxTransposed, plan.lanes);
+    if (!ShapedType::isDynamic(plan.extents[axis]))
+      plan.block[axis] = std::min<int64_t>(
+          plan.block[axis],
+          llvm::bit_floor(static_cast<uint64_t>(plan.extents[axis])));
+    return;
+  }
 }
 
 static void findCombiners(NestPlan &plan) {
@@ -251,5 +285,6 @@ FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
   findCombiners(plan);
   chooseLaneAxis(plan, vectorWidth);
   BlockSearch(plan).run();
+  chooseRunAxis(plan);
   return plan;
 }
