@@ -77,7 +77,8 @@ struct ConvertKVQToVectorPass
   void runOnOperation() override {
     if (vectorWidth < 1 || !llvm::isPowerOf2_64(vectorWidth)) {
       emitError(getOperation()->getLoc())
-          << "expected a power of two as vector-width, found " << vectorWidth;
+          << "expected a power of two as vector-width, found "
+          << static_cast<int64_t>(vectorWidth);
       return signalPassFailure();
     }
     SmallVector<Operation *> structured;

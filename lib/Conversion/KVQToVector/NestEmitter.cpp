@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -64,6 +65,8 @@ private:
   SmallVector<AxisPosition> positions;
   SmallVector<SmallVector<Segment>> segments;
   SmallVector<unsigned> parallelAxes, reducedAxes;
+  /// How often unrolled loops around here repeat what they hold.
+  int64_t copies = 1;
 };
 
 } // namespace

@@ -12,6 +12,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -51,33 +52,43 @@ static bool isContiguousAlong(NestPlan &plan, OpOperand *operand,
 /// The widest element that lies in lanes, in bits; 0 if one cannot.
 static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
   unsigned widest = 8;
+  bool canLie = true;
   auto visit = [&](Type type) {
-    if (type.isIndex())
-      widest = widest ? std::max(widest, 64u) : 0;
-    else if (type.isIntOrFloat())
-      widest = widest ? std::max(widest, type.getIntOrFloatBitWidth()) : 0;
-    else
-      widest = 0;
+    // Indices are of 64 bits; i1 only comes from comparisons.
+    unsigned width = type.isIndex() ? 64 : 0;
+    if (type.isIntOrFloat())
+      width = type.getIntOrFloatBitWidth();
+    canLie &= width > 0 && width <= 64;
+    widest = std::max(widest, width);
   };
-  for (OpOperand &operand : plan.op->getOpOperands())
-    if (plan.axesOf(&operand)[axis])
-      visit(getElementTypeOrSelf(operand.get().getType()));
-  for (Operation &op : plan.op.getBody()->without_terminator()) {
-    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-      // Other axes' indices are scalars.
-      if (index.getDim() == axis)
-        visit(index.getType());
+  llvm::SmallPtrSet<Value, 16> inLanes;
+  for (OpOperand &operand : plan.op->getOpOperands()) {
+    if (!plan.axesOf(&operand)[axis])
       continue;
-    }
-    if (op.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&op) || op.getNumRegions())
-      return 0;
-    for (Type type : op.getResultTypes())
-      if (!type.isIndex())
-        visit(type);
+    Type type = getElementTypeOrSelf(operand.get().getType());
+    visit(type);
+    // Vectors of less than a byte an element are packed, memrefs are not.
+    canLie &= type.isIndex() || type.getIntOrFloatBitWidth() % 8 == 0;
+    inLanes.insert(plan.op.getMatchingBlockArgument(&operand));
   }
-  return widest;
+  // Accumulators of a reduction over the lanes are vectors.
+  if (plan.isReduced(axis))
+    inLanes.insert_range(plan.op.getRegionOutputArgs());
+  for (Operation &op : plan.op.getBody()->without_terminator()) {
+    auto index = dyn_cast<linalg::IndexOp>(op);
+    bool isInLanes = index ? index.getDim() == axis
+                           : llvm::any_of(op.getOperands(), [&](Value value) {
+                               return inLanes.contains(value);
+                             });
+    if (!isInLanes)
+      continue;
+    canLie &= index || OpTrait::hasElementwiseMappableTraits(&op);
+    for (Value result : op.getResults()) {
+      visit(result.getType());
+      inLanes.insert(result);
+    }
+  }
+  return canLie ? widest : 0;
 }
 
 static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
@@ -104,7 +115,9 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
 static void chooseLaneAxis(NestPlan &plan, int64_t vectorWidth) {
   int64_t best = -1;
   for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
-    if (plan.extents[axis] == 1 || !canBeLaneAxis(plan, axis))
+    bool isShort = !ShapedType::isDynamic(plan.extents[axis]) &&
+                   plan.extents[axis] < 2;
+    if (isShort || !canBeLaneAxis(plan, axis))
       continue;
     unsigned widest = widestLaneElement(plan, axis);
     if (widest == 0)
@@ -141,6 +154,10 @@ public:
       inputs.push_back({plan.axesOf(operand), loadCost(operand)});
     }
     limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
+    // A conversion counts with its load, and a multiply-add is one op.
+    bodyCost = std::max<double>(1.0, llvm::range_size(
+                                         plan.op.getBody()->without_terminator()) -
+                                         2.0);
     for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
       hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);
   }
@@ -188,7 +205,7 @@ private:
   }
 
   void consider(int64_t points) {
-    double throughput = 1.0;
+    double throughput = bodyCost;
     for (auto &[axes, cost] : inputs) {
       double sharedBy = 1.0;
       for (unsigned axis = 0; axis < axes.size(); ++axis)
@@ -203,7 +220,8 @@ private:
         covered *= size;
       cost = std::max(cost, 4.0 / covered);
     }
-    if (cost >= best - 1e-6)
+    // Larger blocks are longer code: they have to pay.
+    if (cost >= 0.97 * best)
       return;
     best = cost;
     plan.block = sizes;
@@ -211,6 +229,7 @@ private:
 
   NestPlan &plan;
   int64_t limit;
+  double bodyCost;
   /// Whether an accumulator is updated more than once.
   bool hasChain = false;
   SmallVector<std::pair<llvm::SmallBitVector, double>> inputs;
