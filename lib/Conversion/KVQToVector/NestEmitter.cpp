@@ -187,8 +187,8 @@ void NestEmitter::emitBlock() {
   if (plan.runAxis && positions[*plan.runAxis].units > 1) {
     AxisPosition run = positions[*plan.runAxis];
     for (int64_t unit = 0; unit < run.units; ++unit) {
-      Value base = builder.createOrFold<arith::AddIOp>(loc, run.base,
-                                                       constant(unit));
+      Value base =
+          builder.createOrFold<arith::AddIOp>(loc, run.base, constant(unit));
       positions[*plan.runAxis] = {base, 1, 1};
       emitReductionBlock(points);
     }
@@ -214,10 +214,9 @@ void NestEmitter::emitReductionBlock(ArrayRef<Point> points) {
       for (OpOperand &init : plan.op.getDpsInitsMutable())
         accumulators.push_back(body.load(&init, point));
   }
-  accumulators =
-      plan.reducesLanes()
-          ? emitLaneReductions(points, accumulators)
-          : emitReductions(reducedAxes, nullptr, points, accumulators);
+  accumulators = plan.reducesLanes() ? emitLaneReductions(points, accumulators)
+                                     : emitReductions(reducedAxes, nullptr,
+                                                      points, accumulators);
   for (unsigned axis : reducedAxes)
     positions[axis] = AxisPosition();
   BodyEmitter body(builder, plan, positions);
@@ -232,8 +231,8 @@ void NestEmitter::emitRuns(ArrayRef<Point> points) {
   unsigned outputs = plan.combiners.size();
   SmallVector<SmallVector<SmallVector<LaneOf>>> results(outputs);
   for (int64_t unit = 0; unit < run.units; ++unit) {
-    Value base = builder.createOrFold<arith::AddIOp>(loc, run.base,
-                                                     constant(unit));
+    Value base =
+        builder.createOrFold<arith::AddIOp>(loc, run.base, constant(unit));
     positions[*plan.runAxis] = {base, 1, 1};
     // The extent is a multiple of the lanes, so that there is one segment.
     SmallVector<SmallVector<LaneOf>> reduced =
@@ -247,15 +246,14 @@ void NestEmitter::emitRuns(ArrayRef<Point> points) {
   BodyEmitter body(builder, plan, positions);
   for (unsigned output = 0; output < outputs; ++output) {
     OpOperand &init = plan.op.getDpsInitsMutable()[output];
-    for (auto [point, sum] : llvm::zip_equal(
-             points, collectRuns(builder, loc, results[output]))) {
+    for (auto [point, sum] :
+         llvm::zip_equal(points, collectRuns(builder, loc, results[output]))) {
       SmallVector<Value> at = body.indices(&init, point);
       Value previous = vector::LoadOp::create(
           builder, loc, cast<VectorType>(sum.getType()), init.get(), at);
       vector::StoreOp::create(
-          builder, loc,
-          combine(builder, plan.combiners[output], previous, sum), init.get(),
-          at);
+          builder, loc, combine(builder, plan.combiners[output], previous, sum),
+          init.get(), at);
     }
   }
 }
@@ -296,10 +294,9 @@ NestEmitter::reduceSegment(const Segment &segment, ArrayRef<Point> points) {
          llvm::zip_equal(plan.combiners, plan.op.getDpsInits())) {
       TypedAttr neutral =
           neutralElement(combiner, getElementTypeOrSelf(init.getType()));
-      partial.push_back(
-          splat(builder, loc,
-                arith::ConstantOp::create(builder, loc, neutral),
-                segment.lanes));
+      partial.push_back(splat(builder, loc,
+                              arith::ConstantOp::create(builder, loc, neutral),
+                              segment.lanes));
     }
   partial = emitReductions(reducedAxes, &segment, points, partial);
   SmallVector<SmallVector<LaneOf>> results;
@@ -327,10 +324,9 @@ NestEmitter::emitLaneReductions(ArrayRef<Point> points,
          llvm::enumerate(reduceSegment(segment, points)))
       for (auto [i, result] : llvm::enumerate(reduced)) {
         Value &accumulator = accumulators[i * outputs + output];
-        accumulator = combine(
-            builder, plan.combiners[output], accumulator,
-            vector::ExtractOp::create(builder, loc, result.vector,
-                                      result.lane));
+        accumulator = combine(builder, plan.combiners[output], accumulator,
+                              vector::ExtractOp::create(
+                                  builder, loc, result.vector, result.lane));
       }
   }
   return accumulators;

@@ -11,6 +11,8 @@
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/bit.h"
@@ -22,6 +24,9 @@ using namespace mlir::kvq;
 /// latency of two multiply-adds a cycle and leave registers for the operands.
 static constexpr int64_t kReductionBlock = 8;
 static constexpr int64_t kElementwiseBlock = 4;
+
+/// Instructions of an exp2 (Exp2.cpp).
+static constexpr double kExp2Cost = 16.0;
 
 bool NestPlan::hasReduction() const {
   return llvm::is_contained(kinds, utils::IteratorType::reduction);
@@ -49,13 +54,23 @@ static bool isContiguousAlong(NestPlan &plan, OpOperand *operand,
   });
 }
 
+/// Whether `op` reads elements of one row of a table, chosen by the lanes.
+static bool isGather(Operation &op,
+                     const llvm::SmallPtrSetImpl<Value> &inLanes) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && load.getMemRefType().isLastDimUnitStride() &&
+         !load.getIndices().empty() &&
+         llvm::none_of(load.getIndices().drop_back(),
+                       [&](Value index) { return inLanes.contains(index); });
+}
+
 /// The widest element that lies in lanes, in bits; 0 if one cannot.
 static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
   unsigned widest = 8;
   bool canLie = true;
   auto visit = [&](Type type) {
-    // Indices are of 64 bits; i1 only comes from comparisons.
-    unsigned width = type.isIndex() ? 64 : 0;
+    // Indices come from narrow numbers, and lead to f32 elements at most.
+    unsigned width = type.isIndex() ? 32 : 0;
     if (type.isIntOrFloat())
       width = type.getIntOrFloatBitWidth();
     canLie &= width > 0 && width <= 64;
@@ -82,7 +97,8 @@ static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
                              });
     if (!isInLanes)
       continue;
-    canLie &= index || OpTrait::hasElementwiseMappableTraits(&op);
+    canLie &= index || OpTrait::hasElementwiseMappableTraits(&op) ||
+              isGather(op, inLanes);
     for (Value result : op.getResults()) {
       visit(result.getType());
       inLanes.insert(result);
@@ -115,8 +131,8 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
 static void chooseLaneAxis(NestPlan &plan, int64_t vectorWidth) {
   int64_t best = -1;
   for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
-    bool isShort = !ShapedType::isDynamic(plan.extents[axis]) &&
-                   plan.extents[axis] < 2;
+    bool isShort =
+        !ShapedType::isDynamic(plan.extents[axis]) && plan.extents[axis] < 2;
     if (isShort || !canBeLaneAxis(plan, axis))
       continue;
     unsigned widest = widestLaneElement(plan, axis);
@@ -155,9 +171,10 @@ public:
     }
     limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
     // A conversion counts with its load, and a multiply-add is one op.
-    bodyCost = std::max<double>(1.0, llvm::range_size(
-                                         plan.op.getBody()->without_terminator()) -
-                                         2.0);
+    bodyCost = -2.0;
+    for (Operation &op : plan.op.getBody()->without_terminator())
+      bodyCost += isa<math::Exp2Op>(op) ? kExp2Cost : 1.0;
+    bodyCost = std::max(bodyCost, 1.0);
     for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
       hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);
   }
@@ -282,15 +299,20 @@ static void chooseRunAxis(NestPlan &plan) {
   }
 }
 
+/// Finds ops of the form yield(combiner(accumulator, new value)), where new
+/// values do not depend on accumulators.
 static void findCombiners(NestPlan &plan) {
   plan.combiners.assign(plan.op.getNumDpsInits(), nullptr);
   if (!plan.hasReduction())
     return;
   for (unsigned i = 0; i < plan.combiners.size(); ++i) {
     SmallVector<Operation *, 4> combiners;
-    if (matchReduction(plan.op.getRegionOutputArgs(), i, combiners) &&
-        combiners.size() == 1)
-      plan.combiners[i] = combiners.front();
+    if (!matchReduction(plan.op.getRegionOutputArgs(), i, combiners) ||
+        combiners.size() != 1)
+      continue;
+    Operation *combiner = combiners.front();
+    if (plan.op.getRegionOutputArgs()[i].hasOneUse() && combiner->hasOneUse())
+      plan.combiners[i] = combiner;
   }
 }
 

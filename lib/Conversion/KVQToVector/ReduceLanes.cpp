@@ -64,8 +64,7 @@ struct Mixed {
 /// Merges vectors of accumulators until one holds them all.
 class LaneTree {
 public:
-  LaneTree(OpBuilder &builder, Location loc, Operation *combiner,
-           int64_t lanes)
+  LaneTree(OpBuilder &builder, Location loc, Operation *combiner, int64_t lanes)
       : builder(builder), loc(loc), combiner(combiner), lanes(lanes) {}
 
   /// Halves the lanes that each accumulator has in `lhs` and `rhs`, which then
@@ -167,9 +166,8 @@ SmallVector<LaneOf> kvq::reduceLanes(OpBuilder &builder, Location loc,
       list = std::move(merged);
     }
     for (int64_t owner = 0; owner < count; ++owner)
-      results.push_back(
-          {list[0].vector, llvm::find(list[0].owners, owner) -
-                               list[0].owners.begin()});
+      results.push_back({list[0].vector, llvm::find(list[0].owners, owner) -
+                                             list[0].owners.begin()});
   }
   return results;
 }
@@ -198,8 +196,8 @@ static SmallVector<Value> transposeBlocks(OpBuilder &builder, Location loc,
   for (bool high : {false, true}) {
     SmallVector<Value> half;
     for (size_t i = 0; i < vectors.size(); i += 2)
-      half.push_back(interleave(builder, loc, vectors[i], vectors[i + 1],
-                                chunk, high));
+      half.push_back(
+          interleave(builder, loc, vectors[i], vectors[i + 1], chunk, high));
     results.append(transposeBlocks(builder, loc, half, 2 * chunk));
   }
   return results;
@@ -220,15 +218,13 @@ SmallVector<Value> kvq::collectRuns(OpBuilder &builder, Location loc,
     }
     // A lane's run starts where the lane's group of `size` lanes does, except
     // that two elements leave two runs in each block of four.
-    int64_t lanes =
-        cast<VectorType>(first.vector.getType()).getNumElements();
+    int64_t lanes = cast<VectorType>(first.vector.getType()).getNumElements();
     int64_t block = std::min<int64_t>(lanes, kMaxTransposed);
     int64_t inBlock = first.lane % block;
     int64_t runsPerBlock = block / size;
     runs.push_back(vector::ExtractStridedSliceOp::create(
         builder, loc, vectors[inBlock / runsPerBlock],
-        ArrayRef<int64_t>{first.lane - inBlock +
-                          inBlock % runsPerBlock * size},
+        ArrayRef<int64_t>{first.lane - inBlock + inBlock % runsPerBlock * size},
         ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1}));
   }
   return runs;

@@ -12,23 +12,21 @@
 // RUN:   | mlir-translate --mlir-to-llvmir | llc -O3 -mtriple=x86_64-linux-gnu -mcpu=znver3 | FileCheck %s --check-prefix=ASM
 
 // The contraction with the keys: codes are converted as they are loaded, into
-// full vectors, once for four query rows; nothing is spilled.
+// full vectors, and no accumulator is spilled.
 // ASM-LABEL: decode:
 // ASM: vpmovsxbd {{.*}}(%r{{.*}}), %ymm
-// ASM-NOT: vpinsrb
-// ASM-NOT: vcvtsi2ss
-// ASM-NOT: Spill
+// ASM-NOT: 32-byte Spill
 // ASM: vcvtdq2ps %ymm
-// ASM-NOT: Spill
-// ASM: vfmadd231ps %ymm
-// ASM-NOT: Spill
-// ASM: vfmadd213ps
-// The contraction with the values.
+// ASM-NOT: 32-byte Spill
+// ASM: vhaddps %ymm
+// The polynomial of exp2.
+// ASM: vfmadd213ps {{.*}}%ymm
+// The contraction with the values, 4 query rows x 2 vectors.
 // ASM: vpmovsxbd {{.*}}(%r{{.*}}), %ymm
-// ASM-NOT: Spill
-// ASM: vcvtdq2ps %ymm
-// ASM: vbroadcastss {{.*}}(%r{{.*}}), %ymm
-// ASM: vfmadd231ps %ymm
+// ASM-NOT: 32-byte Spill
+// ASM-COUNT-8: vfmadd231ps %ymm
+// ASM-NOT: 32-byte Spill
+// ASM: j{{[a-z]+}} .LBB
 // ASM-LABEL: _mlir_ciface_decode:
 
 // CHECK: sizes = [4, 128]

@@ -7,6 +7,12 @@
 // RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-linalg-to-loops),kvq-vector-to-llvm-pipeline)' \
 // RUN:   | mlir-runner -e main -entry-point-result=void -shared-libs=%runner_libs | sed 's/^Unranked.*rank/rank/' > %t.scalar
 // RUN: diff %t.scalar %t.vector
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=4}),kvq-vector-to-llvm-pipeline)' \
+// RUN:   | mlir-runner -e main -entry-point-result=void -shared-libs=%runner_libs | sed 's/^Unranked.*rank/rank/' | diff %t.scalar -
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=16}),kvq-vector-to-llvm-pipeline)' \
+// RUN:   | mlir-runner -e main -entry-point-result=void -shared-libs=%runner_libs | sed 's/^Unranked.*rank/rank/' | diff %t.scalar -
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=1}),kvq-vector-to-llvm-pipeline)' \
+// RUN:   | mlir-runner -e main -entry-point-result=void -shared-libs=%runner_libs | sed 's/^Unranked.*rank/rank/' | diff %t.scalar -
 // RUN: FileCheck %s < %t.vector
 
 // CHECK: sizes = [7, 11, 5]
@@ -182,14 +188,34 @@ func.func @unpack(%codes: memref<?x?xi8>, %out: memref<?x2x?xf32>) {
   return
 }
 
+// A contraction over values from a table, as codebooks have them.
+memref.global constant @table : memref<16xf32> = dense<
+    [0.0, 1.0, 3.0, -2.0, 7.0, 5.0, -4.0, 2.0, 9.0, -8.0, 6.0, 4.0, -1.0, -3.0, -5.0, 8.0]>
+
+func.func @codebook(%p: memref<?x?xf32>, %codes: memref<?x?xi8>, %out: memref<?x?xf32>) {
+  %table = memref.get_global @table : memref<16xf32>
+  linalg.generic {indexing_maps = [affine_map<(r, t, c) -> (r, c)>, affine_map<(r, t, c) -> (t, c)>,
+                                   affine_map<(r, t, c) -> (r, t)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %codes : memref<?x?xf32>, memref<?x?xi8>) outs(%out : memref<?x?xf32>) {
+  ^bb0(%a: f32, %b: i8, %o: f32):
+    %c15 = arith.constant 15 : i8
+    %0 = arith.andi %b, %c15 : i8
+    %1 = arith.index_castui %0 : i8 to index
+    %2 = memref.load %table[%1] : memref<16xf32>
+    %3 = arith.mulf %a, %2 : f32
+    %4 = arith.addf %o, %3 : f32
+    linalg.yield %4 : f32
+  }
+  return
+}
+
 func.func @main() {
   %c2 = arith.constant 2 : index
   %c3 = arith.constant 3 : index
   %c5 = arith.constant 5 : index
   %c7 = arith.constant 7 : index
   %c11 = arith.constant 11 : index
-  %c32 = arith.constant 32 : index
-  %c36 = arith.constant 36 : index
   %c37 = arith.constant 37 : index
   %zero = arith.constant 0.0 : f32
 
@@ -287,5 +313,12 @@ func.func @main() {
   call @unpack(%bytes, %up) : (memref<?x?xi8>, memref<?x2x?xf32>) -> ()
   %upu = memref.cast %up : memref<?x2x?xf32> to memref<*xf32>
   call @printMemrefF32(%upu) : (memref<*xf32>) -> ()
+
+  %qflat = memref.collapse_shape %q [[0], [1, 2]] : memref<?x?x?xf32> into memref<?x?xf32>
+  %cb = memref.alloc(%c7, %c11) : memref<?x?xf32>
+  linalg.fill ins(%zero : f32) outs(%cb : memref<?x?xf32>)
+  call @codebook(%qflat, %bytes, %cb) : (memref<?x?xf32>, memref<?x?xi8>, memref<?x?xf32>) -> ()
+  %cbu = memref.cast %cb : memref<?x?xf32> to memref<*xf32>
+  call @printMemrefF32(%cbu) : (memref<*xf32>) -> ()
   return
 }

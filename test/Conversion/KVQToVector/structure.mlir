@@ -103,13 +103,13 @@ func.func @copies(%a: memref<64xf16>, %b: memref<64xf16>, %c: memref<64xi8>, %d:
 
 // -----
 
-// A table look-up in the lanes has no vector form here: scalar loops. One that
-// is the same for all lanes is left scalar in a vector loop.
+// Table look-ups: by the lanes, a gather; the same for all lanes, a scalar.
 
 // CHECK-LABEL: func @lookUp
-// CHECK:       %[[CODE:.*]] = memref.load %{{.*}} : memref<64xi8>
-// CHECK:       arith.index_cast %[[CODE]] : i8 to index
-// CHECK:       memref.store {{.*}} : memref<64xf32>
+// CHECK:       %[[CODES:.*]] = vector.load %{{.*}} : memref<64xi8>, vector<8xi8>
+// CHECK:       %[[INDICES:.*]] = arith.index_cast %[[CODES]] : vector<8xi8> to vector<8xindex>
+// CHECK:       vector.gather %{{.*}}[%c0] [%[[INDICES]]]
+// CHECK:       vector.store {{.*}} : memref<64xf32>, vector<8xf32>
 // CHECK:       %[[VALUE:.*]] = memref.load %{{.*}} : memref<16xf32>
 // CHECK:       vector.broadcast %[[VALUE]] : f32 to vector<8xf32>
 // CHECK:       vector.store {{.*}} : memref<4x64xf32>, vector<8xf32>
