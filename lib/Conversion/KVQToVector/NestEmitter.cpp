@@ -56,7 +56,10 @@ private:
   /// point.
   SmallVector<SmallVector<LaneOf>> reduceSegment(const Segment &segment,
                                                  ArrayRef<Point> points);
+  /// Reduces the block at each step of the run axis.
   void emitRuns(ArrayRef<Point> points);
+  void storeRuns(OpOperand &init, Operation *combiner, ArrayRef<Point> points,
+                 ArrayRef<Value> runs);
   SmallVector<Point> pointsOfBlock();
 
   OpBuilder &builder;
@@ -131,8 +134,10 @@ SmallVector<Value> NestEmitter::walk(unsigned axis, const Segment &segment,
   };
   bool unrolled =
       segment.trips == 1 || (plan.isReduced(axis) && segment.trips > 0 &&
-                             segment.trips <= kUnrolledTrips);
+                             copies * segment.trips <= kUnrolledTrips);
   if (unrolled) {
+    copies *= segment.trips;
+    llvm::scope_exit restore([&] { copies /= segment.trips; });
     SmallVector<Value> values(carried);
     int64_t begin = *getConstantIntValue(segment.begin);
     for (int64_t trip = 0; trip < segment.trips; ++trip)
@@ -181,19 +186,8 @@ void NestEmitter::emitParallel(ArrayRef<unsigned> axes) {
 
 void NestEmitter::emitBlock() {
   SmallVector<Point> points = pointsOfBlock();
-  if (plan.runAxis && positions[*plan.runAxis].units > 1 &&
-      llvm::isPowerOf2_64(positions[*plan.runAxis].units))
+  if (plan.runAxis && positions[*plan.runAxis].units > 1)
     return emitRuns(points);
-  if (plan.runAxis && positions[*plan.runAxis].units > 1) {
-    AxisPosition run = positions[*plan.runAxis];
-    for (int64_t unit = 0; unit < run.units; ++unit) {
-      Value base =
-          builder.createOrFold<arith::AddIOp>(loc, run.base, constant(unit));
-      positions[*plan.runAxis] = {base, 1, 1};
-      emitReductionBlock(points);
-    }
-    return;
-  }
   if (!reducedAxes.empty())
     return emitReductionBlock(points);
   BodyEmitter body(builder, plan, positions);
@@ -227,34 +221,49 @@ void NestEmitter::emitReductionBlock(ArrayRef<Point> points) {
 }
 
 void NestEmitter::emitRuns(ArrayRef<Point> points) {
-  AxisPosition run = positions[*plan.runAxis];
+  AxisPosition &position = positions[*plan.runAxis];
+  const AxisPosition run = position;
+  auto stepTo = [&](int64_t unit) {
+    position = {
+        builder.createOrFold<arith::AddIOp>(loc, run.base, constant(unit)), 1,
+        1};
+  };
+  if (!llvm::isPowerOf2_64(run.units)) {
+    for (int64_t unit = 0; unit < run.units; ++unit) {
+      stepTo(unit);
+      emitReductionBlock(points);
+    }
+    return;
+  }
+
   unsigned outputs = plan.combiners.size();
   SmallVector<SmallVector<SmallVector<LaneOf>>> results(outputs);
   for (int64_t unit = 0; unit < run.units; ++unit) {
-    Value base =
-        builder.createOrFold<arith::AddIOp>(loc, run.base, constant(unit));
-    positions[*plan.runAxis] = {base, 1, 1};
+    stepTo(unit);
     // The extent is a multiple of the lanes, so that there is one segment.
     SmallVector<SmallVector<LaneOf>> reduced =
         reduceSegment(segments[*plan.laneAxis].front(), points);
     for (unsigned output = 0; output < outputs; ++output)
       results[output].push_back(std::move(reduced[output]));
   }
-  positions[*plan.runAxis] = run;
+  position = run;
   for (unsigned axis : reducedAxes)
     positions[axis] = AxisPosition();
+  for (unsigned output = 0; output < outputs; ++output)
+    storeRuns(plan.op.getDpsInitsMutable()[output], plan.combiners[output],
+              points, collectRuns(builder, loc, results[output]));
+}
+
+void NestEmitter::storeRuns(OpOperand &init, Operation *combiner,
+                            ArrayRef<Point> points, ArrayRef<Value> runs) {
   BodyEmitter body(builder, plan, positions);
-  for (unsigned output = 0; output < outputs; ++output) {
-    OpOperand &init = plan.op.getDpsInitsMutable()[output];
-    for (auto [point, sum] :
-         llvm::zip_equal(points, collectRuns(builder, loc, results[output]))) {
-      SmallVector<Value> at = body.indices(&init, point);
-      Value previous = vector::LoadOp::create(
-          builder, loc, cast<VectorType>(sum.getType()), init.get(), at);
-      vector::StoreOp::create(
-          builder, loc, combine(builder, plan.combiners[output], previous, sum),
-          init.get(), at);
-    }
+  for (auto [point, run] : llvm::zip_equal(points, runs)) {
+    SmallVector<Value> at = body.indices(&init, point);
+    Value previous = vector::LoadOp::create(
+        builder, loc, cast<VectorType>(run.getType()), init.get(), at);
+    vector::StoreOp::create(builder, loc,
+                            combine(builder, combiner, previous, run),
+                            init.get(), at);
   }
 }
 
