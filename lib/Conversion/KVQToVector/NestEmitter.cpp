@@ -12,7 +12,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -38,6 +37,7 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
+  bool isUnrolled(unsigned axis);
   SmallVector<Segment> segmentsOf(unsigned axis, OpFoldResult extent);
   SmallVector<Segment> dynamicSegments(Value extent, int64_t units,
                                        int64_t lanes);
@@ -68,8 +68,6 @@ private:
   SmallVector<AxisPosition> positions;
   SmallVector<SmallVector<Segment>> segments;
   SmallVector<unsigned> parallelAxes, reducedAxes;
-  /// How often unrolled loops around here repeat what they hold.
-  int64_t copies = 1;
 };
 
 } // namespace
@@ -125,6 +123,22 @@ SmallVector<Segment> NestEmitter::segmentsOf(unsigned axis,
   return dynamicSegments(cast<Value>(extent), units, lanes);
 }
 
+/// Whether steps of `axis` are written one after another, together with those
+/// of the reduced axes inside.
+bool NestEmitter::isUnrolled(unsigned axis) {
+  if (!plan.isReduced(axis))
+    return false;
+  int64_t trips = 1;
+  for (unsigned inner : reducedAxes) {
+    if (inner < axis)
+      continue;
+    if (ShapedType::isDynamic(plan.extents[inner]))
+      return false;
+    trips *= llvm::divideCeil(plan.extents[inner], plan.step(inner));
+  }
+  return trips <= kUnrolledTrips;
+}
+
 SmallVector<Value> NestEmitter::walk(unsigned axis, const Segment &segment,
                                      ValueRange carried, Step step) {
   int64_t stride = segment.units * segment.lanes;
@@ -132,12 +146,7 @@ SmallVector<Value> NestEmitter::walk(unsigned axis, const Segment &segment,
     positions[axis] = {base, segment.units, segment.lanes};
     return step(values);
   };
-  bool unrolled =
-      segment.trips == 1 || (plan.isReduced(axis) && segment.trips > 0 &&
-                             copies * segment.trips <= kUnrolledTrips);
-  if (unrolled) {
-    copies *= segment.trips;
-    llvm::scope_exit restore([&] { copies /= segment.trips; });
+  if (segment.trips == 1 || (segment.trips > 0 && isUnrolled(axis))) {
     SmallVector<Value> values(carried);
     int64_t begin = *getConstantIntValue(segment.begin);
     for (int64_t trip = 0; trip < segment.trips; ++trip)
