@@ -42,6 +42,9 @@ void kvq::buildVectorToLLVMPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createLoopInvariantCodeMotionPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
+  // First what LLVM has an op for: the expansion of maximumf and minimumf, for
+  // one, loses the sign of zero.
+  pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(arith::createArithExpandOpsPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
