@@ -17,7 +17,7 @@ from .ir import values as _values_ir
 
 def _rows(x: np.ndarray) -> np.ndarray:
     """[batch, heads, tokens, dim] -> [batch*heads, tokens, dim]: kernels do not tell sequences from heads."""
-    return x.reshape(-1, *x.shape[2:])
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 @dataclass(frozen=True)
