@@ -17,13 +17,39 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     A `kvq.attention` whose keys or values are tensors that a `kvq.dequantize`
     made reads the codes itself afterwards: the operand becomes a cache over the
     packed codes, scales and zeros (`kvq.from_components`). Keys and values are
-    handled apart. A missed remark gives the reason where it does not fire.
+    handled apart. What dequantized them is erased where nothing else reads it.
 
-    Numerics: the attention reads the same codes; results differ by f32
-    rounding only.
+    ```mlir
+    %c = kvq.unpack #k ins(%bytes : …) outs(…)
+    %k = kvq.dequantize #k ins(%c, %scales : …) outs(…) -> tensor<1x2x?x64xf16>
+    %o = kvq.attention ins(%q, %k, %v : …) …
+    // becomes
+    %k = kvq.from_components %bytes, %scales : … -> !kvq.cache<1x2x?x64xf16, #k>
+    %o = kvq.attention ins(%q, %k, %v : …) …
+    ```
+
+    Between the two it looks through `tensor.cast`, `arith.extf` and
+    `arith.truncf`, a `tensor.extract_slice` of the first tokens (the lengths
+    bound what is read), reshapes that only add or drop unit axes, and KV heads
+    repeated for their query heads (a broadcast along a new axis that is then
+    joined to the heads), where keys and values repeat them alike.
+
+    Packed codes are those that a `kvq.unpack` reads, or 8-bit codes themselves.
+    With groups of several tokens every token counts as flushed, so there have to
+    be whole groups: checked where the number of tokens is static, taken for
+    granted where it is not.
+
+    Where it does not fire, a missed remark of category `kvq-fuse-dequantize`
+    gives the reason: the codes lie unpacked in memory, a transpose or another op
+    stands between, the slice leaves out first tokens or heads, only one side
+    has repeated heads, the token groups of both sides start at different tokens.
+
+    Numerics: the attention reads the same codes, in f32: the roundings to the
+    float types that the dequantized tensors had are left out.
   }];
-  let dependentDialects = ["::mlir::kvq::KVQDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
