@@ -173,16 +173,39 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
 def VerifyFusedPass : Pass<"kvq-verify-fused"> {
   let summary = "Checks that nothing of a cache's size is rebuilt or copied";
   let description = [{
-    On bufferized IR: fails, naming the op, where a float value that derives
-    from codes spans more tokens than a tile, or where a buffer of a cache's
-    size is allocated or copied (bufferization copies a cache silently when an
-    old value of it is read later).
+    Fails, naming the op, where the size of a computation shows that it is done
+    to a cache as a whole. Meant for bufferized IR; it runs on tensors too, from
+    `kvq-decompose-attention` on, to find what goes wrong where it does. It
+    reports an op that
+
+    1. makes float values from codes (`kvq.dequantize`, or a structured op with
+       codes as an operand) for more than `max-tokens` tokens at once, or tile by
+       tile into a buffer of more than `max-bytes`. Codes are 8-bit integers, and
+       integers of up to 32 bits that structured ops make from these. All their
+       axes but the channels (the last axis of the buffer that they lie in)
+       count as tokens. A value summed over tokens spans none, so that a
+       contraction with values may read any number of codes.
+    2. allocates more than `max-bytes`, or a size without a constant bound. Not
+       so the workspaces of split attention and its output: buffers of floats
+       whose dynamic extents derive from those of other floats (the query), never
+       from lengths, index arguments or codes, and of which only parts within
+       `max-bytes` are used, at positions that induction variables of
+       `scf.forall` give.
+    3. copies more than `max-bytes`, or a size without a constant bound:
+       bufferization copies a cache silently when an old value of it is read
+       after an append.
+
+    Functions with the unit attribute `kvq.unfused` are left out: those that
+    quantize or dequantize whole tensors, or create caches, because they are
+    asked to.
 
     Numerics: changes nothing.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", /*default=*/"64",
-           "Most tokens that a float value derived from codes may span">
+           "Most tokens that a float value derived from codes may span">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"262144",
+           "Most bytes of a buffer for a tile: 64 tokens of 1024 channels in f32">
   ];
 }
 
