@@ -104,6 +104,8 @@ func.func @allocations(%codes: memref<?x64xi8>, %lengths: memref<1xi64>) {
   %values = memref.alloc(%tokens) : memref<?x64xf32>
   // expected-error @below {{'memref.alloca' op allocates 'memref<8192x64xi8>' of 524288 bytes, expected at most 262144}}
   %unpacked = memref.alloca() : memref<8192x64xi8>
+  %c0_i8 = arith.constant 0 : i8
+  linalg.fill ins(%c0_i8 : i8) outs(%unpacked : memref<8192x64xi8>)
   return
 }
 

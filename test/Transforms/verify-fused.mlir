@@ -72,6 +72,18 @@ func.func @copies(%codes: memref<?x64xi8>, %n: index) {
   return
 }
 
+// The recent window of a cache whose tokens are all quantized: nothing is in it.
+// CHECK-LABEL: func @never_written
+func.func @never_written(%tile: memref<64xf16>, %row: index) {
+  %ring = memref.alloc() : memref<8192x64xf16>
+  %slot = memref.subview %ring[%row, 0] [1, 64] [1, 1]
+      : memref<8192x64xf16> to memref<64xf16, strided<[1], offset: ?>>
+  linalg.copy ins(%slot : memref<64xf16, strided<[1], offset: ?>>)
+      outs(%tile : memref<64xf16>)
+  memref.dealloc %ring : memref<8192x64xf16>
+  return
+}
+
 // A function that is asked to dequantize everything.
 // CHECK-LABEL: func @unfused
 // CHECK-SAME:    attributes {kvq.unfused}

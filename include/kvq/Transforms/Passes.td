@@ -190,7 +190,8 @@ def VerifyFusedPass : Pass<"kvq-verify-fused"> {
        whose dynamic extents derive from those of other floats (the query), never
        from lengths, index arguments or codes, and of which only parts within
        `max-bytes` are used, at positions that induction variables of
-       `scf.forall` give.
+       `scf.forall` give. Nor a buffer of static size that is never written: the
+       recent window of a cache whose tokens are all quantized.
     3. copies more than `max-bytes`, or a size without a constant bound:
        bufferization copies a cache silently when an old value of it is read
        after an append.
