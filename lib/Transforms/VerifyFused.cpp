@@ -464,6 +464,8 @@ LogicalResult VerifyFusedPass::verify(Operation *op) {
     return verifyAllocation(op);
   if (auto copy = dyn_cast<memref::CopyOp>(op))
     return verifyCopy(op, copy.getSource(), copy.getTarget());
+  if (auto clone = dyn_cast<bufferization::CloneOp>(op))
+    return verifyCopy(op, clone.getInput(), clone.getOutput());
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   if (!structured)
     return success();

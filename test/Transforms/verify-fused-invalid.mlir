@@ -135,6 +135,8 @@ func.func @copies(%a: memref<?x64xf16>, %b: memref<?x64xf16>, %c: memref<4096x64
                   %d: memref<4096x64xf32>) {
   // expected-error @below {{'memref.copy' op copies an unbounded number of bytes, expected at most 262144: is an old value of a cache read after an append?}}
   memref.copy %a, %b : memref<?x64xf16> to memref<?x64xf16>
+  // expected-error @below {{'bufferization.clone' op copies an unbounded number of bytes}}
+  %clone = bufferization.clone %a : memref<?x64xf16> to memref<?x64xf16>
   // expected-error @below {{'linalg.copy' op copies 1048576 bytes, expected at most 262144}}
   linalg.copy ins(%c : memref<4096x64xf32>) outs(%d : memref<4096x64xf32>)
   // expected-error @below {{'linalg.generic' op copies 1048576 bytes, expected at most 262144}}
