@@ -10,6 +10,9 @@
 #include "kvq/Conversion/Passes.h"
 #include "kvq/Transforms/Passes.h"
 
+#include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -25,11 +28,41 @@ void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
   pm.addPass(createExpandCachesPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeValuesPass());
+  // No common subexpressions yet: see buildBufferizePipeline.
+  pm.addPass(createCanonicalizerPass());
+}
+
+void kvq::buildBufferizePipeline(OpPassManager &pm) {
+  // What is stored in the end is computed there, where nothing else reads it.
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  // Scratch is told apart before equal values are merged: two `tensor.empty` of
+  // one type would become one, and each use but one of it an allocation and a
+  // copy per tile.
+  pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
+  pm.addPass(createCSEPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createDropReturnedArgumentsPass());
+
+  // A tile of 64 f32 rows of 1024 channels: more is not scratch.
+  constexpr unsigned kMaxScratchBytes = 256 * 1024;
+  bufferization::PromoteBuffersToStackPassOptions promote;
+  promote.maxAllocSizeInBytes = kMaxScratchBytes;
+  auto &functions = pm.nest<func::FuncOp>();
+  functions.addPass(bufferization::createBufferLoopHoistingPass());
+  functions.addPass(bufferization::createPromoteBuffersToStackPass(promote));
+  functions.addPass(createHoistScratchPass());
+
+  bufferization::buildBufferDeallocationPipeline(pm);
+  pm.addPass(createConvertBufferizationToMemRefPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
-
-void kvq::buildBufferizePipeline(OpPassManager &pm) {}
 
 void kvq::buildCPUPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options) {
@@ -50,4 +83,8 @@ void kvq::registerPipelines() {
       "kvq-vector-to-llvm-pipeline",
       "Lowers loops over vectors and memrefs to the LLVM dialect",
       buildVectorToLLVMPipeline);
+  PassPipelineRegistration<>(
+      "kvq-bufferize-pipeline",
+      "Turns the tensors of kvq kernels into buffers, in place",
+      buildBufferizePipeline);
 }

@@ -32,7 +32,9 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
 /// the target: the CPU and the GPU pipeline both begin with it.
 void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
 
-/// Tensors to buffers, over function borders, in place.
+/// Tensors to buffers, over function borders, in place. Scratch of a static
+/// size comes to lie on the stack; what stays on the heap is freed. Results
+/// that are buffers of arguments are dropped from functions.
 void buildBufferizePipeline(OpPassManager &pm);
 
 /// Loops over vectors, memrefs and functions to the LLVM dialect. Functions

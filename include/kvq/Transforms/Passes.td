@@ -143,15 +143,43 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
     `kvq.append` and `kvq.load_tile` become tensor ops on the components. Any
-    other op that still carries a cache is an error naming it.
+    other op that still carries a cache is an error naming it. Attributes of an
+    argument or a result hold for each of its components.
+
+    ```mlir
+    !c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
+    func.func @load(%c: !c, %b: index, %h: index, %lo: index, %hi: index)
+        -> (tensor<?x64xi8>, tensor<?x2xf16>) {
+      %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
+          : !c -> tensor<?x64xi8>, tensor<?x2xf16>
+      return %0#0, %0#1 : tensor<?x64xi8>, tensor<?x2xf16>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @load(%codes: tensor<1x2x?x64xi8>, %scales: tensor<1x2x?x2xf16>,
+                    %b: index, %h: index, %lo: index, %hi: index)
+        -> (tensor<?x64xi8>, tensor<?x2xf16>) {
+      %n = arith.subi %hi, %lo : index
+      %c = tensor.extract_slice %codes[%b, %h, %lo, 0] [1, 1, %n, 64] [1, 1, 1, 1]
+          : tensor<1x2x?x64xi8> to tensor<?x64xi8>
+      %s = tensor.extract_slice %scales[%b, %h, %lo, 0] [1, 1, %n, 2] [1, 1, 1, 1]
+          : tensor<1x2x?x2xf16> to tensor<?x2xf16>
+      return %c, %s : tensor<?x64xi8>, tensor<?x2xf16>
+    }
+    ```
+
+    Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
+    recent window are gathered into scratch; with `tile` it has a static size. An
+    append reads and writes the same rows of a component, so that it bufferizes
+    in place.
 
     Numerics: bit-exact.
   }];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::kvq::KVQDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
@@ -168,6 +196,35 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"];
+}
+
+def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
+                                     "::mlir::ModuleOp"> {
+  let summary = "Drops results of functions that are buffers of their arguments";
+  let description = [{
+    An append writes its cache in place; once bufferized, its function returns
+    the very buffers that it was given. This drops such results and lets callers
+    go on with what they passed. Like the upstream
+    `drop-equivalent-buffer-results`, but for public functions too: callers
+    outside the module see the same signature whether or not a function is
+    called inside it.
+
+    Numerics: changes nothing.
+  }];
+}
+
+def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
+                                     "FunctionOpInterface"> {
+  let summary = "Moves stack buffers out of sequential control flow";
+  let description = [{
+    Each `memref.alloca` of static size moves to the start of the closest
+    enclosing function or parallel loop body. Inside a sequential loop it would
+    take new stack in every iteration once the loop is lowered to branches. What
+    a buffer holds when it is allocated is unspecified, so iterations can share
+    it.
+
+    Numerics: changes nothing.
+  }];
 }
 
 def VerifyFusedPass : Pass<"kvq-verify-fused"> {

@@ -8,8 +8,8 @@
 #include "Rows.h"
 
 #include "kvq/Transforms/Passes.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/ControlFlow/Transforms/StructuralTypeConversions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -101,7 +101,10 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
     SmallVector<Value> extents;
     if (!type.hasStaticShape())
       extents.push_back(isMetadata ? groups : rows);
-    tensors.push_back(tensor::EmptyOp::create(rewriter, loc, type, extents));
+    // Not `tensor.empty`: equal ones are merged, and scales and zeros are
+    // equal.
+    tensors.push_back(
+        bufferization::AllocTensorOp::create(rewriter, loc, type, extents));
   }
   rewriter.replaceOpWithMultiple(op, {tensors});
   return success();
@@ -150,6 +153,47 @@ static LogicalResult verifyExpandable(ModuleOp module) {
   return success(expandable);
 }
 
+/// The attributes of arguments or results of `types`, once each has become its
+/// components: those of a cache hold for all of them. The conversion of
+/// signatures by itself keeps them for the first one.
+static ArrayAttr spreadAttributes(ArrayAttr attributes, ArrayRef<Type> types,
+                                  const TypeConverter &converter) {
+  if (!attributes)
+    return {};
+  SmallVector<Attribute> spread;
+  for (auto [attribute, type] : llvm::zip_equal(attributes, types)) {
+    SmallVector<Type> converted;
+    if (failed(converter.convertType(type, converted)))
+      return {};
+    spread.append(converted.size(), attribute);
+  }
+  return ArrayAttr::get(attributes.getContext(), spread);
+}
+
+namespace {
+
+/// What the attributes of a function's arguments and results have to become.
+struct SignatureAttributes {
+  func::FuncOp function;
+  ArrayAttr arguments, results;
+
+  SignatureAttributes(func::FuncOp function, const TypeConverter &converter)
+      : function(function),
+        arguments(spreadAttributes(function.getArgAttrsAttr(),
+                                   function.getArgumentTypes(), converter)),
+        results(spreadAttributes(function.getResAttrsAttr(),
+                                 function.getResultTypes(), converter)) {}
+
+  void apply() {
+    if (arguments)
+      function.setArgAttrsAttr(arguments);
+    if (results)
+      function.setResAttrsAttr(results);
+  }
+};
+
+} // namespace
+
 /// Every op is legal once no cache is left in its types.
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
@@ -167,6 +211,10 @@ void ExpandCachesPass::runOnOperation() {
     return signalPassFailure();
 
   CacheTypeConverter converter;
+  SmallVector<SignatureAttributes> attributes;
+  getOperation().walk([&](func::FuncOp function) {
+    attributes.emplace_back(function, converter);
+  });
   ConversionTarget target(getContext());
   configureTarget(target, converter);
   RewritePatternSet patterns(&getContext());
@@ -182,5 +230,7 @@ void ExpandCachesPass::runOnOperation() {
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                        target);
   if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
-    signalPassFailure();
+    return signalPassFailure();
+  for (SignatureAttributes &signature : attributes)
+    signature.apply();
 }
