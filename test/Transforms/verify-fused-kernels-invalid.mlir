@@ -1,10 +1,8 @@
 // What goes wrong in kernels, found where they are compiled.
 // RUN: kvq-opt %s -split-input-file -verify-diagnostics -o /dev/null --pass-pipeline='builtin.module( \
 // RUN:   func.func(kvq-split-tokens{splits=4},kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales), \
-// RUN:   kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,cse, \
-// RUN:   eliminate-empty-tensors,empty-tensor-to-alloc-tensor, \
-// RUN:   one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map}, \
-// RUN:   canonicalize,cse,kvq-verify-fused)'
+// RUN:   kvq-expand-caches,func.func(kvq-decompose-values),canonicalize, \
+// RUN:   kvq-bufferize-pipeline,kvq-verify-fused)'
 
 #v = #kvq.format<codes = i4, group = [1, 32], scale = f16>
 !vc = !kvq.cache<1x2x?x64xf16, #v>
