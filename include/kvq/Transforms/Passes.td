@@ -17,13 +17,39 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     A `kvq.attention` whose keys or values are tensors that a `kvq.dequantize`
     made reads the codes itself afterwards: the operand becomes a cache over the
     packed codes, scales and zeros (`kvq.from_components`). Keys and values are
-    handled apart. A missed remark gives the reason where it does not fire.
+    handled apart. What dequantized them is erased where nothing else reads it.
 
-    Numerics: the attention reads the same codes; results differ by f32
-    rounding only.
+    ```mlir
+    %c = kvq.unpack #k ins(%bytes : …) outs(…)
+    %k = kvq.dequantize #k ins(%c, %scales : …) outs(…) -> tensor<1x2x?x64xf16>
+    %o = kvq.attention ins(%q, %k, %v : …) …
+    // becomes
+    %k = kvq.from_components %bytes, %scales : … -> !kvq.cache<1x2x?x64xf16, #k>
+    %o = kvq.attention ins(%q, %k, %v : …) …
+    ```
+
+    Between the two it looks through `tensor.cast`, `arith.extf` and
+    `arith.truncf`, a `tensor.extract_slice` of the first tokens (the lengths
+    bound what is read), reshapes that only add or drop unit axes, and KV heads
+    repeated for their query heads (a broadcast along a new axis that is then
+    joined to the heads), where keys and values repeat them alike.
+
+    Packed codes are those that a `kvq.unpack` reads, or 8-bit codes themselves.
+    With groups of several tokens every token counts as flushed, so there have to
+    be whole groups: checked where the number of tokens is static, taken for
+    granted where it is not.
+
+    Where it does not fire, a missed remark of category `kvq-fuse-dequantize`
+    gives the reason: the codes lie unpacked in memory, a transpose or another op
+    stands between, the slice leaves out first tokens or heads, only one side
+    has repeated heads, the token groups of both sides start at different tokens.
+
+    Numerics: the attention reads the same codes, in f32: the roundings to the
+    float types that the dequantized tensors had are left out.
   }];
-  let dependentDialects = ["::mlir::kvq::KVQDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
@@ -204,16 +230,40 @@ def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
 def VerifyFusedPass : Pass<"kvq-verify-fused"> {
   let summary = "Checks that nothing of a cache's size is rebuilt or copied";
   let description = [{
-    On bufferized IR: fails, naming the op, where a float value that derives
-    from codes spans more tokens than a tile, or where a buffer of a cache's
-    size is allocated or copied (bufferization copies a cache silently when an
-    old value of it is read later).
+    Fails, naming the op, where the size of a computation shows that it is done
+    to a cache as a whole. Meant for bufferized IR; it runs on tensors too, from
+    `kvq-decompose-attention` on, to find what goes wrong where it does. It
+    reports an op that
+
+    1. makes float values from codes (`kvq.dequantize`, or a structured op with
+       codes as an operand) for more than `max-tokens` tokens at once, or tile by
+       tile into a buffer of more than `max-bytes`. Codes are 8-bit integers, and
+       integers of up to 32 bits that structured ops make from these. All their
+       axes but the channels (the last axis of the buffer that they lie in)
+       count as tokens. A value summed over tokens spans none, so that a
+       contraction with values may read any number of codes.
+    2. allocates more than `max-bytes`, or a size without a constant bound. Not
+       so the workspaces of split attention and its output: buffers of floats
+       whose dynamic extents derive from those of other floats (the query), never
+       from lengths, index arguments or codes, and of which only parts within
+       `max-bytes` are used, at positions that induction variables of
+       `scf.forall` give. Nor a buffer of static size that is never written: the
+       recent window of a cache whose tokens are all quantized.
+    3. copies more than `max-bytes`, or a size without a constant bound:
+       bufferization copies a cache silently when an old value of it is read
+       after an append.
+
+    Functions with the unit attribute `kvq.unfused` are left out: those that
+    quantize or dequantize whole tensors, or create caches, because they are
+    asked to.
 
     Numerics: changes nothing.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", /*default=*/"64",
-           "Most tokens that a float value derived from codes may span">
+           "Most tokens that a float value derived from codes may span">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"262144",
+           "Most bytes of a buffer for a tile: 64 tokens of 1024 channels in f32">
   ];
 }
 
