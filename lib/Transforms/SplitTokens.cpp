@@ -190,14 +190,16 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
 /// borders depend on nothing else.
 std::pair<Value, Value> AttentionSplitter::getSplitRange(Value split,
                                                          Value visible) {
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  AffineExpr extent = d1.ceilDiv(splits);
-  auto clip = [&](AffineExpr border) {
-    return getIndex(affine::makeComposedFoldedAffineMin(
-        b, loc, AffineMap::get(2, 0, {border, d1}, b.getContext()),
-        {OpFoldResult(split), OpFoldResult(visible)}));
+  AffineExpr tokens = b.getAffineDimExpr(0);
+  Value extent = getIndex(affine::makeComposedFoldedAffineApply(
+      b, loc, AffineMap::get(1, 0, tokens.ceilDiv(splits)),
+      {OpFoldResult(visible)}));
+  auto clip = [&](Value border) -> Value {
+    return arith::MinUIOp::create(b, loc, border, visible);
   };
-  return {clip(d0 * extent), clip((d0 + 1) * extent)};
+  Value begin = arith::MulIOp::create(b, loc, split, extent);
+  Value end = arith::AddIOp::create(b, loc, begin, extent);
+  return {clip(begin), clip(end)};
 }
 
 /// acc / sum, 0 for a row that saw no token, into the rows of the output.

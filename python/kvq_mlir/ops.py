@@ -36,8 +36,6 @@ class Quantized:
     def packed(self) -> np.ndarray:
         """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
         dim, bits = self.codes.shape[-1], self.format.bits
-        if bits == 8:  # the bytes are the codes
-            return self.codes.view(np.uint8).copy()
         out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
         kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (_rows(self.codes), _rows(out)))
         return out
