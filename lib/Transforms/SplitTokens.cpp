@@ -7,6 +7,7 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
 
@@ -124,10 +125,9 @@ Value AttentionSplitter::loadQuery(const Item &item) {
   return buildStructuredOp(
              b, loc, "rc", "", {{slice, "rc"}}, {{init, "rc"}},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-               Value constant = arith::ConstantOp::create(
-                   b, loc, b.getF32FloatAttr(static_cast<float>(factor)));
-               return SmallVector<Value>{buildMul(
-                   b, loc, buildExtendToF32(b, loc, ins[0]), constant)};
+               return SmallVector<Value>{buildMul(b, loc,
+                                                  buildExtend(b, loc, ins[0]),
+                                                  buildF32(b, loc, factor))};
              })
       .front();
 }
@@ -217,16 +217,13 @@ void AttentionSplitter::storeOutput(const Item &item, const State &state,
           b, loc, "rc", "", {{state.acc, "rc"}, {state.sum, "r"}},
           {{init, "rc"}},
           [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-            Value zero =
-                arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.f));
+            Value zero = buildF32(b, loc, 0.0);
             Value empty = arith::CmpFOp::create(
                 b, loc, arith::CmpFPredicate::OEQ, ins[1], zero);
             Value quotient = arith::DivFOp::create(b, loc, ins[0], ins[1]);
             Value result =
                 arith::SelectOp::create(b, loc, empty, zero, quotient);
-            if (!elementType.isF32())
-              result = arith::TruncFOp::create(b, loc, elementType, result);
-            return SmallVector<Value>{result};
+            return SmallVector<Value>{buildRound(b, loc, result, elementType)};
           })
           .front();
   auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
