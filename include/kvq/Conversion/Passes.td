@@ -31,6 +31,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     Ops that vectors cannot express (several iterations that write one element,
     side effects in the body) become scalar loops in the order of iterations.
 
+    Of test/Conversion/KVQToVector/structure.mlir, abridged:
+
     ```mlir
     linalg.generic {indexing_maps = [affine_map<(r, c, t) -> (r, t)>,
                                      affine_map<(r, c, t) -> (t, c)>,
@@ -38,7 +40,9 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
                     iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%p, %v : memref<4x?xf32>, memref<?x32xi8>)
         outs(%out : memref<4x32xf32>) { … }
-    // becomes (of 4 rows x 2 vectors, the first of each)
+    ```
+    becomes, of 4 rows x 2 vectors the first of each,
+    ```mlir
     scf.for %c = %c0 to %c32 step %c16 {
       %o = vector.load %out[%c0, %c] : memref<4x32xf32>, vector<8xf32>
       %sum:8 = scf.for %t = %c0 to %n step %c1 iter_args(%acc = %o, …) {
