@@ -158,8 +158,7 @@ def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
   }];
 }
 
-def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
-                                     "FunctionOpInterface"> {
+def HoistScratchPass : Pass<"kvq-hoist-scratch"> {
   let summary = "Moves stack buffers out of sequential control flow";
   let description = [{
     Each `memref.alloca` of static size moves to the start of the closest
