@@ -69,6 +69,16 @@ llvm_config.with_environment(
     "PATH", [kvq_bin_dir, config.llvm_tools_dir], append_path=True
 )
 llvm_config.with_system_environment(["HOME", "CUDA_HOME", "TMPDIR"])
+config.substitutions.append(
+    (
+        "%mlir_c_runner_utils",
+        os.path.join(
+            os.path.dirname(config.llvm_tools_dir),
+            "lib",
+            "libmlir_c_runner_utils.so",
+        ),
+    )
+)
 # Before the default, which is the interpreter that runs lit: this one has the
 # Python packages.
 config.substitutions.append(("%python", config.python_executable))
@@ -78,6 +88,7 @@ llvm_config.add_tool_substitutions(
         "kvq-opt",
         "kvq-compile",
         "mlir-opt",
+        "mlir-runner",
         "split-file",
     ],
     [kvq_bin_dir, config.llvm_tools_dir],

@@ -22,6 +22,11 @@ static LogicalResult verifyPerSequence(Operation *op, StringRef name,
                            << " sequences, got " << type.getDimSize(0);
 }
 
+/// An extent as types print it.
+static std::string formatExtent(int64_t extent) {
+  return ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
+}
+
 /// A cache with a recent window needs the flushed counts; for one without,
 /// they follow from the lengths.
 static LogicalResult verifyFlushed(Operation *op, StringRef name,
@@ -84,7 +89,7 @@ LogicalResult AppendOp::verify() {
     if (tokens.getDimSize(axis) != cache.getShape()[axis])
       return emitOpError("expected tokens with the cache's ")
              << name << " " << cache.getShape()[axis] << ", got "
-             << tokens.getDimSize(axis);
+             << formatExtent(tokens.getDimSize(axis));
   int64_t batch = cache.getBatch();
   if (failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
       failed(verifyPerSequence(*this, "counts", getCounts(), batch)))
@@ -123,8 +128,8 @@ static LogicalResult expectEqual(AttentionOp op, StringRef what,
                                  int64_t expected, int64_t got) {
   if (expected == got)
     return success();
-  return op.emitOpError("expected ") << what << " " << expected << ", got "
-                                     << got;
+  return op.emitOpError("expected ") << what << " " << formatExtent(expected)
+                                     << ", got " << formatExtent(got);
 }
 
 /// Two token groups can be tiled together only from a common origin.
@@ -148,6 +153,11 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expected a query of rank 4, batch x query_heads x "
                        "query_tokens x head_dim, got rank ")
            << query.getRank();
+  for (int64_t axis : {0, 1, 3})
+    if (query.isDynamicDim(axis))
+      return emitOpError(
+                 "expected a query with only query_tokens dynamic, got ")
+             << query;
   if (init.getRank() != 4)
     return emitOpError("expected an output of rank 4, got rank ")
            << init.getRank();
@@ -160,8 +170,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(key) || failed(value))
     return failure();
 
-  if (failed(expectEqual(*this, "the query's batch for keys", query.getDimSize(0),
-                         key->batch)) ||
+  if (failed(expectEqual(*this, "the query's batch for keys",
+                         query.getDimSize(0), key->batch)) ||
       failed(expectEqual(*this, "the query's batch for values",
                          query.getDimSize(0), value->batch)) ||
       failed(expectEqual(*this, "keys with the query's head_dim",
@@ -177,10 +187,9 @@ LogicalResult AttentionOp::verify() {
                                std::to_string(axis),
                            query.getDimSize(axis), init.getDimSize(axis))))
       return failure();
-  for (int64_t axis : {0, 1, 3})
-    if (query.isDynamicDim(axis))
-      return emitOpError("expected a query with only query_tokens dynamic, got ")
-             << query;
+  if (key->heads < 1)
+    return emitOpError("expected at least 1 KV head, static, got ")
+           << formatExtent(key->heads);
   if (query.getDimSize(1) % key->heads != 0)
     return emitOpError("query_heads ")
            << query.getDimSize(1) << " is not a multiple of kv_heads "
@@ -191,8 +200,8 @@ LogicalResult AttentionOp::verify() {
     return failure();
   auto keyCache = dyn_cast<CacheType>(getKey().getType());
   auto valueCache = dyn_cast<CacheType>(getValue().getType());
-  if (keyCache && failed(verifyFlushed(*this, "key_flushed", keyCache,
-                                       getKeyFlushed())))
+  if (keyCache &&
+      failed(verifyFlushed(*this, "key_flushed", keyCache, getKeyFlushed())))
     return failure();
   if (valueCache && failed(verifyFlushed(*this, "value_flushed", valueCache,
                                          getValueFlushed())))

@@ -119,6 +119,15 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << exactFirst;
   if (recent && *recent < 0)
     return emitError() << "expected recent of at least 0, got " << *recent;
+  // Far beyond any cache, and sums of these cannot overflow.
+  constexpr int64_t kMaxTokens = int64_t(1) << 40;
+  for (auto [name, tokens] :
+       {std::pair("capacity", shape[2]), std::pair("exact_first", exactFirst),
+        std::pair("recent", recent.value_or(0)),
+        std::pair("token group", format.getGroupTokens())})
+    if (tokens > kMaxTokens)
+      return emitError() << "expected a " << name << " of at most "
+                         << kMaxTokens << " tokens, got " << tokens;
   if (format.isExact() && (recent || exactFirst != 0))
     return emitError() << "exact elements need no exact window: expected "
                           "neither exact_first nor recent with codes = none";

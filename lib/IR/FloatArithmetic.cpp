@@ -24,8 +24,8 @@ Value kvq::buildClamp(OpBuilder &b, Location loc, Value value, double low,
   Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
                                       highValue, value);
   value = arith::SelectOp::create(b, loc, above, highValue, value);
-  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
-                                      lowValue, value);
+  Value below =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, lowValue, value);
   return arith::SelectOp::create(b, loc, below, lowValue, value);
 }
 

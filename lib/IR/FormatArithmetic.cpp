@@ -60,11 +60,10 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent,
   const llvm::fltSemantics &semantics = getSemantics(type);
   Value steps = buildF32(b, loc, maxCode);
   Value scale = arith::DivFOp::create(b, loc, extent, steps);
-  Value capped =
-      buildClamp(b, loc, scale, 0.0, getScaleCap(type, maxCode));
+  Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, maxCode));
 
-  Value units = arith::DivFOp::create(
-      b, loc, buildUnits(b, loc, extent, type), steps);
+  Value units =
+      arith::DivFOp::create(b, loc, buildUnits(b, loc, extent, type), steps);
   Value covering = arith::MulFOp::create(
       b, loc, math::CeilOp::create(b, loc, units),
       buildF32(b, loc, APFloat::getSmallest(semantics).convertToDouble()));
@@ -73,8 +72,7 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent,
       b, loc, APFloat::getSmallestNormalized(semantics).convertToDouble());
   Value underflows = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
                                            scale, smallestNormal);
-  Value stored =
-      arith::SelectOp::create(b, loc, underflows, covering, capped);
+  Value stored = arith::SelectOp::create(b, loc, underflows, covering, capped);
   if (type.isF32())
     return stored;
   return arith::TruncFOp::create(b, loc, type, stored);
@@ -110,20 +108,19 @@ Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
   Value quotient = arith::DivFOp::create(b, loc, value, scale);
   Value rounded = math::RoundEvenOp::create(b, loc, quotient);
   double maxCode = getMaxCode();
-  Value clamped = buildClamp(b, loc, rounded, hasSignedCodes() ? -maxCode : 0.0,
-                             maxCode);
+  Value clamped =
+      buildClamp(b, loc, rounded, hasSignedCodes() ? -maxCode : 0.0, maxCode);
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
   // reach the conversion to integer (rule R8).
   Value zeroF32 = buildF32(b, loc, 0.0);
-  Value usable = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, scale,
-                                       zeroF32);
+  Value usable =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, scale, zeroF32);
   Value code = arith::SelectOp::create(b, loc, usable, clamped, zeroF32);
   Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), code);
   return arith::TruncIOp::create(b, loc, b.getI8Type(), wide);
 }
 
-Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc,
-                                 Value code) const {
+Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {
   if (hasSignedCodes())
     return arith::SIToFPOp::create(b, loc, b.getF32Type(), code);
   return arith::UIToFPOp::create(b, loc, b.getF32Type(), code);

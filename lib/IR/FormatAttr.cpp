@@ -132,8 +132,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                           << "' with quantized codes";
     return {};
   }
-  RangePolicy range = fields.range.value_or(
-      fields.zero ? RangePolicy::MinMax : RangePolicy::AbsMax);
+  RangePolicy range = fields.range.value_or(fields.zero ? RangePolicy::MinMax
+                                                        : RangePolicy::AbsMax);
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zero, range);
@@ -213,6 +213,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
                           int64_t headDim) const {
+  if (headDim < 1)
+    return emitError() << "expected a head_dim of at least 1, got " << headDim;
   if (isExact())
     return success();
   if (int64_t group = getGroupChannels(headDim); headDim % group != 0)

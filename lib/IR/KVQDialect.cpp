@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -29,6 +30,16 @@ using namespace mlir::kvq;
 #include "kvq/IR/KVQOps.cpp.inc"
 
 namespace {
+
+/// All ops are free of side effects, so each may be inlined anywhere.
+struct KVQInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *, mlir::Region *, bool,
+                       IRMapping &) const final {
+    return true;
+  }
+};
 
 /// Short names for formats and caches in printed IR.
 struct KVQAsmInterface : OpAsmDialectInterface {
@@ -64,5 +75,5 @@ void KVQDialect::initialize() {
 #define GET_OP_LIST
 #include "kvq/IR/KVQOps.cpp.inc"
       >();
-  addInterfaces<KVQAsmInterface>();
+  addInterfaces<KVQAsmInterface, KVQInlinerInterface>();
 }

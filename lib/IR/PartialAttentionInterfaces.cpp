@@ -29,26 +29,39 @@ using namespace mlir::kvq;
 // Tiles of the token range
 //===----------------------------------------------------------------------===//
 
-/// Token group of one side, counted from `origin`; 1 where groups do not
-/// constrain tiles, since the range holds no codes of several tokens.
-static int64_t getGroup(CacheType cache, std::optional<TokenRegion> region) {
-  return region == TokenRegion::Codes ? cache.getTokenGroup() : 1;
+namespace {
+
+/// Where tiles may start: at multiples of `group` tokens from `origin`.
+struct TileGrid {
+  int64_t group, origin;
+};
+
+} // namespace
+
+/// The grid on which a tile that divides `group`, or is a multiple of the only
+/// group there is, holds no part of a group and the whole of another. Groups
+/// constrain tiles only where the range holds codes of several tokens.
+static TileGrid getTileGrid(PartialAttentionOp op) {
+  TileGrid grid{0, 0};
+  for (auto [cache, region] :
+       {std::pair(op.getKey().getType(), op.getKeyRegion()),
+        std::pair(op.getValue().getType(), op.getValueRegion())})
+    if (region == TokenRegion::Codes && cache.getTokenGroup() > 1)
+      grid = {std::gcd(grid.group, cache.getTokenGroup()),
+              cache.getExactFirst()};
+  grid.group = std::max<int64_t>(grid.group, 1);
+  return grid;
 }
 
-/// The first token of the domain: `begin`, rounded down to a multiple of the
-/// token groups, counted from the end of the exact first tokens.
+/// The first token of the domain: `begin`, rounded down to the grid.
 static OpFoldResult getDomainBegin(PartialAttentionOp op, OpBuilder &b) {
-  CacheType key = op.getKey().getType(), value = op.getValue().getType();
-  int64_t keyGroup = getGroup(key, op.getKeyRegion());
-  int64_t valueGroup = getGroup(value, op.getValueRegion());
-  int64_t group = std::lcm(keyGroup, valueGroup);
-  if (group == 1)
+  TileGrid grid = getTileGrid(op);
+  if (grid.group == 1)
     return op.getBegin();
-  int64_t origin =
-      keyGroup > 1 ? key.getExactFirst() : value.getExactFirst();
   AffineExpr begin = b.getAffineDimExpr(0);
   AffineMap map = AffineMap::get(
-      1, 0, (begin - origin).floorDiv(group) * group + origin);
+      1, 0,
+      (begin - grid.origin).floorDiv(grid.group) * grid.group + grid.origin);
   return affine::makeComposedFoldedAffineApply(b, op.getLoc(), map,
                                                {op.getBegin()});
 }
@@ -70,6 +83,10 @@ static PartialAttentionOp buildTile(PartialAttentionOp op, OpBuilder &b,
   OpFoldResult end = affine::makeComposedFoldedAffineMin(
       b, loc, AffineMap::get(3, 0, {d0 + d1, d2}, b.getContext()),
       {first, size, OpFoldResult(op.getEnd())});
+  // A tile smaller than the grid may end before the range begins.
+  if (getTileGrid(op).group > 1)
+    end = affine::makeComposedFoldedAffineMax(
+        b, loc, AffineMap::get(2, 0, {d0, d1}, b.getContext()), {begin, end});
   auto tile = cast<PartialAttentionOp>(b.clone(*op.getOperation()));
   tile.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, loc, begin));
   tile.getEndMutable().assign(getValueOrCreateConstantIndexOp(b, loc, end));
@@ -91,9 +108,10 @@ SmallVector<Range> PartialAttentionOp::getIterationDomain(OpBuilder &b) {
   return {Range{b.getIndexAttr(0), extent, b.getIndexAttr(1)}};
 }
 
-FailureOr<TilingResult> PartialAttentionOp::getTiledImplementation(
-    OpBuilder &b, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes) {
+FailureOr<TilingResult>
+PartialAttentionOp::getTiledImplementation(OpBuilder &b,
+                                           ArrayRef<OpFoldResult> offsets,
+                                           ArrayRef<OpFoldResult> sizes) {
   PartialAttentionOp tile =
       buildTile(*this, b, offsets.front(), sizes.front(), getDpsInits());
   return TilingResult{{tile}, SmallVector<Value>(tile->getResults()), {}};
@@ -128,17 +146,14 @@ PartialAttentionOp::generateInitialTensorForPartialReduction(
   SmallVector<Value> inits;
   for (auto [index, type] : llvm::enumerate(getResultTypes())) {
     SmallVector<OpFoldResult> shape = {sizes.front()};
-    llvm::append_range(shape,
-                       getAsIndexOpFoldResult(
-                           b.getContext(),
-                           cast<RankedTensorType>(type).getShape()));
+    llvm::append_range(
+        shape, getAsIndexOpFoldResult(b.getContext(),
+                                      cast<RankedTensorType>(type).getShape()));
     Value empty = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
     // The identity: acc 0, max -inf, sum 0.
     float identity = index == 1 ? -std::numeric_limits<float>::infinity() : 0.f;
-    Value fill =
-        arith::ConstantOp::create(b, loc, b.getF32FloatAttr(identity));
-    inits.push_back(
-        linalg::FillOp::create(b, loc, fill, empty).getResult(0));
+    Value fill = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(identity));
+    inits.push_back(linalg::FillOp::create(b, loc, fill, empty).getResult(0));
   }
   return inits;
 }

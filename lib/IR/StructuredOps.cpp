@@ -34,9 +34,8 @@ SmallVector<Value> kvq::buildStructuredOp(OpBuilder &b, Location loc,
                                           StructuredBody body) {
   SmallVector<utils::IteratorType> iterators;
   for (char axis : axes)
-    iterators.push_back(reduced.contains(axis)
-                            ? utils::IteratorType::reduction
-                            : utils::IteratorType::parallel);
+    iterators.push_back(reduced.contains(axis) ? utils::IteratorType::reduction
+                                               : utils::IteratorType::parallel);
   SmallVector<Value> ins, outs;
   SmallVector<AffineMap> maps;
   for (auto [operands, values] :
@@ -84,8 +83,7 @@ Value kvq::buildScratch(OpBuilder &b, Location loc, ArrayRef<int64_t> bound,
 }
 
 Value kvq::buildFill(OpBuilder &b, Location loc, Value tensor, float value) {
-  Value constant =
-      arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  Value constant = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
   return linalg::FillOp::create(b, loc, constant, tensor).getResult(0);
 }
 
@@ -108,10 +106,11 @@ Value kvq::buildExtendToF32(OpBuilder &b, Location loc, Value value) {
 Value kvq::buildSoftmaxWeight(OpBuilder &b, Location loc, Value exponent,
                               Value maximum) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  Value lowest = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(-kInfinity));
+  Value lowest =
+      arith::ConstantOp::create(b, loc, b.getF32FloatAttr(-kInfinity));
   Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.f));
-  Value nothingSeen = arith::CmpFOp::create(
-      b, loc, arith::CmpFPredicate::OEQ, maximum, lowest);
+  Value nothingSeen =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, maximum, lowest);
   Value origin = arith::SelectOp::create(b, loc, nothingSeen, zero, maximum);
   Value difference = arith::SubFOp::create(b, loc, exponent, origin);
   return math::Exp2Op::create(b, loc, difference);

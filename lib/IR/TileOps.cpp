@@ -32,6 +32,12 @@ LogicalResult PartialAttentionOp::verify() {
     return emitOpError("expected a query with the keys' head_dim ")
            << getKey().getType().getHeadDim() << ", got "
            << query.getDimSize(1);
+  CacheType key = getKey().getType(), value = getValue().getType();
+  for (auto [axis, name] : {std::pair(0, "batch"), std::pair(1, "kv_heads")})
+    if (key.getShape()[axis] != value.getShape()[axis])
+      return emitOpError("expected values with the keys' ")
+             << name << " " << key.getShape()[axis] << ", got "
+             << value.getShape()[axis];
   SmallVector<int64_t> accShape = {rows, getValue().getType().getHeadDim()};
   if (acc.getShape() != ArrayRef(accShape))
     return emitOpError("expected an accumulator of ")
@@ -46,9 +52,10 @@ LogicalResult PartialAttentionOp::verify() {
              << init.getType() << ", got " << result.getType();
   if (getKeyRegion().has_value() != getValueRegion().has_value())
     return emitOpError("expected both key_region and value_region or neither");
-  if (getTile() && *getTile() < 1)
+  // Signed, unlike what getTile() returns.
+  if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
-           << *getTile();
+           << tile.getInt();
   return success();
 }
 
@@ -58,9 +65,12 @@ LogicalResult PartialAttentionOp::verify() {
 
 LogicalResult MergePartialsOp::verify() {
   constexpr StringRef kNames[] = {"acc", "max", "sum"};
-  if (getInputs().size() != 3 || getInits().size() != 3)
-    return emitOpError("expected acc, max and sum as inputs and as outputs, got ")
-           << getInputs().size() << " and " << getInits().size();
+  for (auto [what, count] : {std::pair("inputs", getInputs().size()),
+                             std::pair("outputs", getInits().size()),
+                             std::pair("results", getResults().size())})
+    if (count != 3)
+      return emitOpError("expected acc, max and sum as ")
+             << what << ", got " << count << " " << what;
   auto acc = cast<RankedTensorType>(getInputs().front().getType());
   if (acc.getRank() < 2)
     return emitOpError("expected partial accumulators of rank 2 or more, "
@@ -91,7 +101,8 @@ bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
   return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
 
-SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, TokenRegion region) {
+SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
+                                           TokenRegion region) {
   int64_t headDim = cache.getHeadDim();
   constexpr int64_t kDynamic = ShapedType::kDynamic;
   if (!hasCodes(cache, region))
@@ -113,9 +124,9 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("the cache has no region 'first': exact_first is 0");
   if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())
     return emitOpError("the cache has no region 'recent'");
-  if (getTile() && *getTile() < 1)
+  if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
-           << *getTile();
+           << tile.getInt();
   SmallVector<Type> expected = getTileTypes(cache, getRegion());
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")

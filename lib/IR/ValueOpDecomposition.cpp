@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AggregatedOpInterface of quantize, dequantize, pack and unpack: linalg.generic
-// on tensors, with the format's arithmetic in the bodies. What is written goes
-// into the op's inits or views of them, so that bufferization is in place.
+// AggregatedOpInterface of quantize, dequantize, pack and unpack:
+// linalg.generic on tensors, with the format's arithmetic in the bodies. What
+// is written goes into the op's inits or views of them, so that bufferization
+// is in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -228,8 +229,8 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
                    MetadataRows::PerGroup);
 
   Value input = loops.split(b, loc, getInputs().front());
-  SmallVector<Value> statistics = buildStatistics(
-      b, loc, format, loops, input, metadataInits.front());
+  SmallVector<Value> statistics =
+      buildStatistics(b, loc, format, loops, input, metadataInits.front());
   SmallVector<Value> metadata =
       ::buildMetadata(b, loc, format, statistics, metadataInits);
 
@@ -248,8 +249,7 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
       linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
                                 loops.getParallelIterators(), body)
           .getResult(0);
-  SmallVector<Value> results = {
-      loops.join(b, loc, codes, codesInit.getType())};
+  SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
   llvm::append_range(results, metadata);
   return results;
 }
@@ -277,11 +277,10 @@ static Value buildDequantize(OpBuilder &b, Location loc, FormatInterface format,
       value = buildRound(b, loc, value, initType.getElementType());
     linalg::YieldOp::create(b, loc, value);
   };
-  Value values =
-      linalg::GenericOp::create(b, loc, splitInit.getType(), splitInputs,
-                                splitInit, maps, loops.getParallelIterators(),
-                                body)
-          .getResult(0);
+  Value values = linalg::GenericOp::create(b, loc, splitInit.getType(),
+                                           splitInputs, splitInit, maps,
+                                           loops.getParallelIterators(), body)
+                     .getResult(0);
   return loops.join(b, loc, values, initType);
 }
 
@@ -454,8 +453,8 @@ FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
       if (plane != 0)
         field = arith::ShRUIOp::create(b, loc, field,
                                        buildI8(b, loc, plane * planes.bits));
-      field = arith::AndIOp::create(
-          b, loc, field, buildI8(b, loc, (1 << planes.bits) - 1));
+      field = arith::AndIOp::create(b, loc, field,
+                                    buildI8(b, loc, (1 << planes.bits) - 1));
       if (!isSigned)
         return field;
       // Sign extension without an arithmetic shift of bytes, which x86 lacks.

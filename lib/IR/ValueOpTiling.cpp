@@ -61,16 +61,14 @@ static TilingShape getTilingShape(UnpackOp op) {
   return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
 }
 
-static SmallVector<utils::IteratorType>
-getIterators(const TilingShape &shape) {
+static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {
   return SmallVector<utils::IteratorType>(shape.getTokenAxis() + 1,
                                           utils::IteratorType::parallel);
 }
 
 static SmallVector<Range> getDomain(OpBuilder &b, Location loc,
                                     const TilingShape &shape) {
-  SmallVector<OpFoldResult> extents =
-      tensor::getMixedSizes(b, loc, shape.rows);
+  SmallVector<OpFoldResult> extents = tensor::getMixedSizes(b, loc, shape.rows);
   extents.pop_back();
   extents.back() = affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).ceilDiv(shape.tokens), {extents.back()});
@@ -104,9 +102,8 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
         b, loc, d0 * shape.tokens, {sizes[axis]});
     return part;
   }
-  AffineMap sizeMap =
-      AffineMap::get(3, 0, {d0 * shape.tokens, d2 - d1 * shape.tokens},
-                     b.getContext());
+  AffineMap sizeMap = AffineMap::get(
+      3, 0, {d0 * shape.tokens, d2 - d1 * shape.tokens}, b.getContext());
   part.sizes[axis] = affine::makeComposedFoldedAffineMin(
       b, loc, sizeMap, {sizes[axis], offsets[axis], extent});
   return part;
@@ -151,8 +148,7 @@ static TilingResult tile(OpBuilder &b, DestinationStyleOpInterface op,
   }                                                                            \
   LogicalResult Op::getResultTilePosition(                                     \
       OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
-      ArrayRef<OpFoldResult> sizes,                                            \
-      SmallVector<OpFoldResult> &resultOffsets,                                \
+      ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
       SmallVector<OpFoldResult> &resultSizes) {                                \
     TensorPart part = getPart(b, getLoc(), getTilingShape(*this),              \
                               getInits()[resultNumber], offsets, sizes);       \

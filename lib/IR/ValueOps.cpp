@@ -59,9 +59,9 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
 /// True if `type` is a float tensor that may hold values.
 static bool isFloatTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && (tensor.getElementType().isF16() ||
-                    tensor.getElementType().isBF16() ||
-                    tensor.getElementType().isF32());
+  return tensor &&
+         (tensor.getElementType().isF16() || tensor.getElementType().isBF16() ||
+          tensor.getElementType().isF32());
 }
 
 static LogicalResult verifySide(Operation *op, StringRef name,
@@ -77,9 +77,9 @@ static LogicalResult verifySide(Operation *op, StringRef name,
   SmallVector<RankedTensorType> expected =
       getSideTypes(format, shape, side, floatType);
   if (expected.size() != operands.size())
-    return op->emitOpError() << "expected " << expected.size() << " " << name
-                             << " of types " << expected << ", got "
-                             << operands.size();
+    return op->emitOpError()
+           << "expected " << expected.size() << " " << name << " of types "
+           << expected << ", got " << operands.size();
   for (auto [want, got] : llvm::zip_equal(expected, operands)) {
     auto tensor = dyn_cast<RankedTensorType>(got);
     if (!tensor || tensor.getElementType() != want.getElementType() ||
@@ -114,9 +114,8 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
                         type.getShape(), initSide)))
     return failure();
   if (inits.getTypes() != results)
-    return op->emitOpError()
-           << "expected results of the outputs' types " << inits.getTypes()
-           << ", got " << results;
+    return op->emitOpError() << "expected results of the outputs' types "
+                             << inits.getTypes() << ", got " << results;
   return success();
 }
 
@@ -135,12 +134,15 @@ LogicalResult QuantizeOp::verify() {
   if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Values,
                            getInits(), Side::Codes, getResultTypes())))
     return failure();
-  auto type = cast<RankedTensorType>(rows);
-  int64_t tokens = type.getDimSize(type.getRank() - 2);
+  // Either may be dynamic where the other is static.
   int64_t group = getFormat().getGroupTokens();
-  if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
-    return emitOpError("group of ")
-           << group << " tokens does not divide " << tokens << " tokens";
+  for (Value operand : {getInputs().front(), getInits().front()}) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    int64_t tokens = type.getDimSize(type.getRank() - 2);
+    if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
+      return emitOpError("group of ")
+             << group << " tokens does not divide " << tokens << " tokens";
+  }
   return success();
 }
 

@@ -79,19 +79,19 @@ Value TileDecomposer::loadValues(CacheType type, Value cache,
 
 /// scores[r, t] = sum_c query[r, c] k[t, c].
 Value TileDecomposer::computeScores() {
-  Value keys = loadValues(op.getKey().getType(), op.getKey(),
-                          *op.getKeyRegion());
+  Value keys =
+      loadValues(op.getKey().getType(), op.getKey(), *op.getKeyRegion());
   Value init = buildFill(
-      b, loc, buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}),
-      0.f);
+      b, loc,
+      buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
   return buildContraction(b, loc, "rtc", "c", {op.getQuery(), "rc"},
                           {keys, "tc"}, {init, "rt"}, buildExtendToF32);
 }
 
 Value TileDecomposer::computeTileMaximum(Value scores) {
-  Value init = buildFill(
-      b, loc, buildScratch(b, loc, {rows}, {b.getIndexAttr(rows)}),
-      -std::numeric_limits<float>::infinity());
+  Value init =
+      buildFill(b, loc, buildScratch(b, loc, {rows}, {b.getIndexAttr(rows)}),
+                -std::numeric_limits<float>::infinity());
   return buildStructuredOp(
              b, loc, "rt", "t", {{scores, "rt"}}, {{init, "r"}},
              [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
@@ -146,11 +146,10 @@ SmallVector<Value> TileDecomposer::run() {
             return SmallVector<Value>{buildAdd(b, loc, outs[0], ins[0])};
           })
           .front();
-  Value values = loadValues(op.getValue().getType(), op.getValue(),
-                            *op.getValueRegion());
-  Value acc =
-      buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
-                       {state[0], "rc"}, buildExtendToF32);
+  Value values =
+      loadValues(op.getValue().getType(), op.getValue(), *op.getValueRegion());
+  Value acc = buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
+                               {state[0], "rc"}, buildExtendToF32);
   return {acc, state[1], sum};
 }
 
@@ -176,8 +175,7 @@ struct DecomposeAttentionPass
     }
   }
 
-  FailureOr<SmallVector<Value>> decompose(IRRewriter &rewriter,
-                                          Operation *op) {
+  FailureOr<SmallVector<Value>> decompose(IRRewriter &rewriter, Operation *op) {
     if (auto merge = dyn_cast<MergePartialsOp>(op))
       return merge.decomposeOperation(rewriter);
     auto partial = cast<PartialAttentionOp>(op);

@@ -49,8 +49,7 @@ class ScaleFolder {
 public:
   ScaleFolder(OpBuilder &b, Location loc, Contraction contraction,
               int64_t tokenBound)
-      : b(b), loc(loc), op(contraction),
-        format(op.dequantize.getFormat()),
+      : b(b), loc(loc), op(contraction), format(op.dequantize.getFormat()),
         tokenBound(tokenBound) {
     auto codesType =
         cast<RankedTensorType>(op.dequantize.getInputs().front().getType());
@@ -110,8 +109,8 @@ private:
     return buildStructuredOp(
                b, loc, axes, "", {left, right}, {output},
                [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-                 return SmallVector<Value>{
-                     buildMul(b, loc, ins[0], buildExtendToF32(b, loc, ins[1]))};
+                 return SmallVector<Value>{buildMul(
+                     b, loc, ins[0], buildExtendToF32(b, loc, ins[1]))};
                })
         .front();
   }
@@ -188,13 +187,12 @@ Value ScaleFolder::foldKeysOfToken() {
     return contract("rt", "", {sums, "r"}, {dropUnitAxis(zeros), "t"},
                     {result, "rt"});
   }
-  Value dots = contractCodes(
-      "rtgc", "c", {query, "rgc"}, {splitCodes, "tgc"},
-      {zeroScratch({rows, tokenBound, groups},
-                   {fixed(rows), tokens, fixed(groups)}),
-       "rtg"});
-  Value result = contract("rtg", "g", {dots, "rtg"}, {scales, "tg"},
-                          {op.output, "rt"});
+  Value dots = contractCodes("rtgc", "c", {query, "rgc"}, {splitCodes, "tgc"},
+                             {zeroScratch({rows, tokenBound, groups},
+                                          {fixed(rows), tokens, fixed(groups)}),
+                              "rtg"});
+  Value result =
+      contract("rtg", "g", {dots, "rtg"}, {scales, "tg"}, {op.output, "rt"});
   if (!zeros)
     return result;
   Value sums = accumulate(
@@ -205,16 +203,16 @@ Value ScaleFolder::foldKeysOfToken() {
 
 /// score[r, t] += sum_c (q[r, c] s[c]) code[t, c] + sum_c q[r, c] z[c].
 Value ScaleFolder::foldKeysOfChannel() {
-  Value query = multiply(
-      "rc", {op.other, "rc"}, {dropUnitAxis(scales), "c"},
-      {scratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
+  Value query =
+      multiply("rc", {op.other, "rc"}, {dropUnitAxis(scales), "c"},
+               {scratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
   Value result = contractCodes("rtc", "c", {query, "rc"}, {codes, "tc"},
                                {op.output, "rt"});
   if (!zeros)
     return result;
-  Value shift = contract("rc", "c", {op.other, "rc"},
-                         {dropUnitAxis(zeros), "c"},
-                         {zeroScratch({rows}, {fixed(rows)}), "r"});
+  Value shift =
+      contract("rc", "c", {op.other, "rc"}, {dropUnitAxis(zeros), "c"},
+               {zeroScratch({rows}, {fixed(rows)}), "r"});
   return accumulate("rt", "", {shift, "r"}, {result, "rt"});
 }
 
@@ -229,9 +227,9 @@ Value ScaleFolder::foldValuesOfToken() {
                                  {op.output, "rc"});
     if (!zeros)
       return result;
-    Value shift = contract("rt", "t", {op.other, "rt"},
-                           {dropUnitAxis(zeros), "t"},
-                           {zeroScratch({rows}, {fixed(rows)}), "r"});
+    Value shift =
+        contract("rt", "t", {op.other, "rt"}, {dropUnitAxis(zeros), "t"},
+                 {zeroScratch({rows}, {fixed(rows)}), "r"});
     return accumulate("rc", "", {shift, "r"}, {result, "rc"});
   }
   Value weights = multiply("rtg", {op.other, "rt"}, {scales, "tg"},
@@ -273,8 +271,7 @@ Value ScaleFolder::foldValuesOfChannel() {
 /// `Contraction` names.
 static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
                                            unsigned index) {
-  auto dequantize =
-      op.getDpsInputs()[index].getDefiningOp<kvq::DequantizeOp>();
+  auto dequantize = op.getDpsInputs()[index].getDefiningOp<kvq::DequantizeOp>();
   if (!dequantize)
     return failure();
   Value other = op.getDpsInputs()[1 - index];
@@ -295,7 +292,8 @@ static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
            channel = tokensMap.getDimPosition(1);
   unsigned row = otherMap.getDimPosition(0),
            reduced = otherMap.getDimPosition(1);
-  if (outputMap.getDimPosition(0) != row || (reduced != token && reduced != channel) ||
+  if (outputMap.getDimPosition(0) != row ||
+      (reduced != token && reduced != channel) ||
       outputMap.getDimPosition(1) != (reduced == token ? channel : token))
     return failure();
   return Contraction{dequantize, other, output, reduced == channel};

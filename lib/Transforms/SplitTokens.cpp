@@ -252,9 +252,8 @@ Value AttentionSplitter::runUnsplit() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   Item item = getItem(forall.getInductionVars());
-  State state =
-      attend(item, getIndex(b.getIndexAttr(0)), countVisible(item),
-             getIdentity());
+  State state = attend(item, getIndex(b.getIndexAttr(0)), countVisible(item),
+                       getIdentity());
   storeOutput(item, state, forall.getRegionIterArgs()[0]);
   return forall.getResult(0);
 }
@@ -344,11 +343,11 @@ Value AttentionSplitter::runSplit() {
         b, loc, RankedTensorType::get(shape, b.getF32Type()), whole, offsets,
         sizes, ones));
   }
-  auto merged = MergePartialsOp::create(
-      b, loc, ValueRange(identity.values()).getTypes(), parts,
-      identity.values());
-  storeOutput(item, {merged.getResult(0), merged.getResult(1),
-                     merged.getResult(2)},
+  auto merged =
+      MergePartialsOp::create(b, loc, ValueRange(identity.values()).getTypes(),
+                              parts, identity.values());
+  storeOutput(item,
+              {merged.getResult(0), merged.getResult(1), merged.getResult(2)},
               merges.getRegionIterArgs()[0]);
   return merges.getResult(0);
 }
@@ -365,7 +364,8 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
   void runOnOperation() override {
     if (splits < 1) {
       emitError(getOperation()->getLoc())
-          << "kvq-split-tokens: expected at least 1 split, got " << splits;
+          << "kvq-split-tokens: expected at least 1 split, got "
+          << splits.getValue();
       return signalPassFailure();
     }
     SmallVector<AttentionOp> ops;
@@ -382,8 +382,8 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
   /// Attention over float tensors has no lowering: it would read a cache that
   /// was rebuilt in full.
   LogicalResult expectCaches(AttentionOp op) {
-    for (auto [name, operand] : {std::pair("key", op.getKey()),
-                                 std::pair("value", op.getValue())})
+    for (auto [name, operand] :
+         {std::pair("key", op.getKey()), std::pair("value", op.getValue())})
       if (!isa<CacheType>(operand.getType()))
         return op.emitOpError("expected a cache as the ")
                << name << ", got " << operand.getType()

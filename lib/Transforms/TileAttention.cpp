@@ -44,7 +44,7 @@ struct TokenRange {
 
 /// The regions of one side that may hold tokens, in order.
 static SmallVector<TokenRange> getRegions(OpBuilder &b, Location loc,
-                                           CacheType cache, Value flushed) {
+                                          CacheType cache, Value flushed) {
   SmallVector<TokenRange> regions;
   OpFoldResult codesBegin = b.getIndexAttr(cache.getExactFirst());
   if (cache.getExactFirst() != 0)
@@ -78,8 +78,8 @@ static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
   Location loc = op.getLoc();
   OpFoldResult begin = affine::makeComposedFoldedAffineMax(
       b, loc, identity(begins.size()), begins);
-  OpFoldResult end = affine::makeComposedFoldedAffineMin(
-      b, loc, identity(ends.size()), ends);
+  OpFoldResult end =
+      affine::makeComposedFoldedAffineMin(b, loc, identity(ends.size()), ends);
   auto part = cast<PartialAttentionOp>(b.clone(*op.getOperation()));
   part.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, loc, begin));
   part.getEndMutable().assign(getValueOrCreateConstantIndexOp(b, loc, end));
@@ -140,7 +140,7 @@ struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
     if (tileTokens < 1) {
       emitError(getOperation()->getLoc())
           << "kvq-tile-attention: expected tiles of at least 1 token, got "
-          << tileTokens;
+          << tileTokens.getValue();
       return signalPassFailure();
     }
     SmallVector<PartialAttentionOp> ops;

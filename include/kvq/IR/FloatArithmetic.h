@@ -33,7 +33,7 @@ Value buildClampToFinite(OpBuilder &builder, Location loc, Value value,
                          Type type);
 
 /// Emits the f32 `value` rounded to `type`, to nearest even and saturating
-/// (rule R1).
+/// (rules R1, R7 and R10).
 Value buildRound(OpBuilder &builder, Location loc, Value value, Type type);
 
 } // namespace mlir::kvq

@@ -65,6 +65,10 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
     Infinite inputs count as the largest finite value of the input type. The
     codes are bit for bit those of docs/Semantics.md on every target.
 
+    The tiling domain is the leading axes and the groups of tokens: a tile of k
+    steps on the last axis holds k*n tokens and k rows of metadata. Channels
+    stay whole.
+
     Errors: tokens or head_dim that the group does not divide, shapes that do
     not follow from the input, an exact format.
 
@@ -81,7 +85,8 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
   let summary = "codes, scales and zeros to float values";
   let description = [{
     The inverse of `kvq.quantize`: value = code * scale, plus the zero if there
-    is one, in f32, rounded once more to the output's element type.
+    is one, in f32; for an output of another type rounded once more, finite
+    values to finite ones. It is tiled as `kvq.quantize` is.
 
     A group may be only partly there: with n tokens in a group, `t` tokens
     read ceil(t/n) rows of metadata.
@@ -100,7 +105,8 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
     `... x head_dim` codes to `... x packed bytes`. Planar within a row: with
     k = 8/bits codes in a byte, byte j holds element j in its lowest bits,
     element j + head_dim/k in the next, and so on. Signed codes are two's
-    complement. With 8 bits the bytes are the codes.
+    complement. With 8 bits the bytes are the codes. The tiling domain is all
+    axes but the last.
   }];
 }
 
@@ -108,7 +114,7 @@ def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
   let summary = "packed bytes to codes, one a byte";
   let description = [{
     The inverse of `kvq.pack`: signed codes are sign-extended to i8, unsigned
-    ones zero-extended.
+    ones zero-extended. It is tiled as `kvq.pack` is.
   }];
 }
 

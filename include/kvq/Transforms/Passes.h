@@ -8,6 +8,7 @@
 #ifndef KVQ_TRANSFORMS_PASSES_H
 #define KVQ_TRANSFORMS_PASSES_H
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::kvq {

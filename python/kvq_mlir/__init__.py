@@ -1,0 +1,18 @@
+"""kvq: quantized KV caches, compiled.
+
+    import kvq_mlir as kvq
+
+    fmt = kvq.Format("codes = i4, group = [1, 32], scale = f16")
+    keys, values = (kvq.Cache(1, 8, 4096, 128, fmt) for _ in range(2))
+    keys.append(k)                        # [batch, kv_heads, tokens, dim]
+    values.append(v)
+    out = kvq.attention(q, keys, values)  # [batch, q_heads, q_len, dim]
+"""
+
+from ._kvq import Error
+from .cache import Cache
+from .compiler import parse, run_pipeline
+from .format import Format
+from .ops import Quantized, attention, dequantize, quantize
+
+__all__ = ["Cache", "Error", "Format", "Quantized", "attention", "dequantize", "parse", "quantize", "run_pipeline"]

@@ -1,0 +1,35 @@
+"""Compiles generated IR, once for each signature."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import _kvq
+
+_kernels: dict[tuple[Any, ...], _kvq.Kernel] = {}
+_lock = threading.Lock()
+
+
+def kernel(template: Callable[..., str], *signature: Any, splits: int = 1) -> _kvq.Kernel:
+    """The compiled module `template(*signature)`. Compiled when first asked for; later calls find it."""
+    key = (template, signature, splits)
+    found = _kernels.get(key)
+    if found is None:
+        with _lock:  # one compilation at a time, and each only once
+            found = _kernels.get(key)
+            if found is None:
+                found = _kernels[key] = _kvq.compile(template(*signature), splits=splits)
+    return found
+
+
+def run_pipeline(ir_text: str, pipeline: str) -> str:
+    """The module `ir_text` after a pass pipeline, `builtin.module(...)`, as text. `Error` says which pass failed, why
+    and where."""
+    return _kvq.run_pipeline(ir_text, pipeline)
+
+
+def parse(ir_text: str) -> str:
+    """The module `ir_text` as MLIR prints it, once parsed and verified; `Error` where it is not valid."""
+    return _kvq.parse(ir_text)

@@ -1,0 +1,90 @@
+"""Formats: how the elements of a cache are represented."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _kvq
+
+DTYPES = {"f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "i8": np.dtype(np.int8)}
+
+
+class Format:
+    """A `#kvq.format`, such as "codes = ui4, group = [32, 1], scale = f16, zero = min f16".
+
+    str() gives the canonical text. Raises `Error`, a ValueError, for text that is no format.
+    """
+
+    __slots__ = ("_fields", "_text")
+
+    def __init__(self, text: str | Format) -> None:
+        self._text, self._fields = _kvq.parse_format(str(text))
+
+    @property
+    def is_exact(self) -> bool:
+        """True for `codes = none`: elements kept as they are."""
+        return self._fields["bits"] == 0
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code; 0 if exact."""
+        return self._fields["bits"]
+
+    @property
+    def signed(self) -> bool:
+        """Whether codes are signed, symmetric round zero."""
+        return self._fields["signed"]
+
+    @property
+    def codes(self) -> str:
+        """The type of the codes: "i4", "ui8", "none" ..."""
+        return "none" if self.is_exact else f"{'' if self.signed else 'u'}i{self.bits}"
+
+    @property
+    def group(self) -> tuple[int, int | None] | None:
+        """(tokens, channels) that share a scale; channels is None for the whole row (`*`). None if exact."""
+        return None if self.is_exact else (self._fields["tokens"], self._fields["channels"])
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that share a scale; 1 if exact."""
+        return self._fields["tokens"]
+
+    @property
+    def scale(self) -> str | None:
+        """The type of the scale, "f16" or "f32"."""
+        return self._fields["scale"]
+
+    @property
+    def zero(self) -> str | None:
+        """The type of the real minimum, or None for symmetric codes."""
+        return self._fields["zero"]
+
+    @property
+    def range(self) -> str | None:
+        """How the range of a group is taken: "absmax" or "minmax"."""
+        return self._fields["range"]
+
+    def channels(self, head_dim: int) -> int:
+        """Channels that share a scale in rows of `head_dim`; `Error` if groups or bytes do not divide the row."""
+        # The type's own check, over a cache of one row.
+        recent = ", recent = 0" if self.tokens > 1 else ""
+        _kvq.cache_components(f"!kvq.cache<1x1x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)
+        return self._fields["channels"] or head_dim
+
+    @property
+    def code_dtype(self) -> np.dtype:
+        """NumPy's type of a code, one a byte."""
+        return np.dtype(np.int8 if self.signed else np.uint8)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Format({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, Format) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._text)

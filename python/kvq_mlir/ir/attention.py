@@ -1,0 +1,34 @@
+"""Attention over two caches."""
+
+READ_ONLY = "{bufferization.writable = false}"
+
+
+def attention(
+    q_shape: tuple[int, int, int], q_type: str, key: str, value: str, windows: tuple[bool, bool], scale: float, causal: bool
+) -> str:
+    """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, out).
+
+    q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. key, value: cache types. windows:
+    whether each has a recent window.
+    """
+    batch, heads, dim = q_shape
+    counts = f"tensor<{batch}xi64>"
+    query, out = (f"tensor<{batch}x{heads}x?x{dim}x{element}>" for element in (q_type, "f32"))
+    names = [name for name, window in zip(("key_flushed", "value_flushed"), windows, strict=True) if window]
+    parameters = "".join(f"\n    %{name}: {counts} {READ_ONLY}," for name in names)
+    operands = "".join(f"\n    {name}(%{name} : {counts})" for name in names)
+    attributes = f"{{scale = {scale:.9e} : f32{', causal' if causal else ''}}}"
+    return f"""
+func.func @attention(
+    %query: {query} {READ_ONLY},
+    %key: {key},
+    %value: {value},
+    %lengths: {counts} {READ_ONLY},{parameters}
+    %out: {out}) -> {out} {{
+  %result = kvq.attention
+    ins(%query, %key, %value : {query}, {key}, {value})
+    lengths(%lengths : {counts}){operands}
+    outs(%out : {out}) {attributes} -> {out}
+  return %result : {out}
+}}
+"""

@@ -1,0 +1,106 @@
+"""Rebuilding the float values of a whole cache: the first half of attention without fusion."""
+
+from .attention import READ_ONLY
+
+TILE_TOKENS = 64
+
+
+def rebuild(
+    shape: tuple[int, int, int, str],
+    cache: str,
+    fmt: str,
+    group: tuple[int, str | None, str | None, int],
+    windows: tuple[bool, bool],
+    exact_first: int,
+) -> str:
+    """@rebuild(cache..., lengths, coded, out): tokens of sequence b into out[b, :, :lengths[b]], the rest untouched.
+
+    shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
+    windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones that
+    are stored as codes (as values, in exact formats).
+    """
+    batch, heads, dim, element = shape
+    tokens, scale, zero, groups = group
+    counts = f"tensor<{batch}xi64>"
+    out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
+    tile_tokens = TILE_TOKENS if tokens == 1 else tokens
+    values = f"tensor<?x{dim}x{element}>"
+
+    def region(name: str, begin: str, end: str, before: str, after: str) -> str:
+        """A loop over the tiles of a region."""
+        is_coded = name == "codes" and scale is not None
+        if is_coded:
+            rows = "?" if tokens == 1 else "1"
+            metadata = [f"tensor<{rows}x{groups}x{kind}>" for kind in (scale, zero) if kind]
+            types = [f"tensor<?x{dim}xi8>", *metadata]
+            operands = ", ".join(f"%tile#{i}" for i in range(len(types)))
+            compute = f"""%full = kvq.dequantize #kvq.format<{fmt}> ins({operands} : {", ".join(types)})
+            outs(%place : tensor<?x{dim}xf32>) -> tensor<?x{dim}xf32>"""
+        else:
+            types = [values]
+            compute = _widen(dim, element)
+        result = f"%tile:{len(types)}" if len(types) > 1 else "%tile"
+        return f"""
+      {after} = scf.for %t = {begin} to {end} step %tile_tokens iter_args(%o = {before}) -> ({out}) {{
+        %left = arith.subi {end}, %t : index
+        %n = arith.minsi %left, %tile_tokens : index
+        %stop = arith.addi %t, %n : index
+        {result} = kvq.load_tile %cache <{name}> at [%b, %h] tokens [%t to %stop] {{tile = {tile_tokens}}}
+            : {cache} -> {", ".join(types)}
+        %place = tensor.extract_slice %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
+            : {out} to tensor<?x{dim}xf32>
+        {compute}
+        %stored = tensor.insert_slice %full into %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
+            : tensor<?x{dim}xf32> into {out}
+        scf.yield %stored : {out}
+      }}"""
+
+    has_first, has_recent = windows
+    loops, last = "", "%o1"
+    if has_first:
+        loops += region("first", "%c0", "%first_end", last, "%o2")
+        last = "%o2"
+    loops += region("codes", "%first_end", "%codes_end", last, "%o3")
+    last = "%o3"
+    if has_recent:
+        loops += region("recent", "%codes_end", "%length", last, "%o4")
+        last = "%o4"
+    return f"""
+func.func @rebuild(
+    %cache: {cache},
+    %lengths: {counts} {READ_ONLY},
+    %coded: {counts} {READ_ONLY},
+    %out: {out}) -> {out} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %batch = arith.constant {batch} : index
+  %heads = arith.constant {heads} : index
+  %exact_first = arith.constant {exact_first} : index
+  %tile_tokens = arith.constant {tile_tokens} : index
+  %result = scf.for %b = %c0 to %batch step %c1 iter_args(%o0 = %out) -> ({out}) {{
+    %length_i64 = tensor.extract %lengths[%b] : {counts}
+    %coded_i64 = tensor.extract %coded[%b] : {counts}
+    %length = arith.index_cast %length_i64 : i64 to index
+    %coded_b = arith.index_cast %coded_i64 : i64 to index
+    %first_end = arith.minsi %length, %exact_first : index
+    %codes_end = arith.addi %first_end, %coded_b : index
+    %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loops}
+      scf.yield {last} : {out}
+    }}
+    scf.yield %sequence : {out}
+  }}
+  return %result : {out}
+}}
+"""
+
+
+def _widen(dim: int, element: str) -> str:
+    """%full: an exact tile as f32, in %place."""
+    body = "linalg.yield %in : f32" if element == "f32" else "%wide = arith.extf %in : f16 to f32\n          linalg.yield %wide : f32"
+    return f"""%full = linalg.generic {{
+            indexing_maps = [affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (t, c)>],
+            iterator_types = ["parallel", "parallel"]}}
+            ins(%tile : tensor<?x{dim}x{element}>) outs(%place : tensor<?x{dim}xf32>) {{
+        ^bb0(%in: {element}, %ignored: f32):
+          {body}
+        }} -> tensor<?x{dim}xf32>"""

@@ -1,0 +1,47 @@
+"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [rows, tokens, dim]."""
+
+from .attention import READ_ONLY
+
+
+def _metadata(groups: int, scale: str, zero: str | None) -> list[tuple[str, str]]:
+    """Names and types of what goes with the codes."""
+    parts = [("scales", f"tensor<?x?x{groups}x{scale}>")]
+    return parts + ([("zeros", f"tensor<?x?x{groups}x{zero}>")] if zero else [])
+
+
+def _names(parts: list[tuple[str, str]], suffix: str = "") -> str:
+    return ", ".join(f"%{name}{suffix}" for name, _ in parts)
+
+
+def _types(parts: list[tuple[str, str]]) -> str:
+    return ", ".join(kind for _, kind in parts)
+
+
+def _function(name: str, fmt: str, inputs: list[tuple[str, str]], outputs: list[tuple[str, str]]) -> str:
+    """@name(inputs..., outputs...), one op that writes the outputs."""
+    parameters = [f"%{part}: {kind} {READ_ONLY}" for part, kind in inputs] + [f"%{part}: {kind}" for part, kind in outputs]
+    return f"""
+func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)}) {{
+  {_names(outputs, "_result")} = kvq.{name} #kvq.format<{fmt}>
+    ins({_names(inputs)} : {_types(inputs)})
+    outs({_names(outputs)} : {_types(outputs)}) -> {_types(outputs)}
+  return {_names(outputs, "_result")} : {_types(outputs)}
+}}
+"""
+
+
+def quantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int, element: str) -> str:
+    """@quantize(values, codes, scales, zeros?)."""
+    coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]
+    return _function("quantize", fmt, [("values", f"tensor<?x?x{dim}x{element}>")], coded)
+
+
+def dequantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int) -> str:
+    """@dequantize(codes, scales, zeros?, values)."""
+    coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]
+    return _function("dequantize", fmt, coded, [("values", f"tensor<?x?x{dim}xf32>")])
+
+
+def pack(fmt: str, bits: int, dim: int) -> str:
+    """@pack(codes, bytes)."""
+    return _function("pack", fmt, [("codes", f"tensor<?x?x{dim}xi8>")], [("bytes", f"tensor<?x?x{dim * bits // 8}xi8>")])

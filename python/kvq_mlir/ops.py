@@ -1,0 +1,149 @@
+"""Operations on arrays and caches, each one compiled kernel per signature."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import _kvq
+from .cache import Cache, element_text
+from .compiler import kernel
+from .format import DTYPES, Format
+from .ir import attention as _attention_ir
+from .ir import values as _values_ir
+
+
+def _rows(x: np.ndarray) -> np.ndarray:
+    """[batch, heads, tokens, dim] -> [batch*heads, tokens, dim]: kernels do not tell sequences from heads."""
+    return x.reshape(-1, *x.shape[2:])
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """What `quantize` makes of an array [batch, heads, tokens, dim].
+
+    codes: int8 or uint8 of its shape. scales, zeros: [batch, heads, tokens/n, dim/g]; zeros is None for symmetric codes.
+    """
+
+    format: Format
+    codes: np.ndarray
+    scales: np.ndarray
+    zeros: np.ndarray | None
+
+    @property
+    def packed(self) -> np.ndarray:
+        """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
+        dim, bits = self.codes.shape[-1], self.format.bits
+        if bits == 8:  # the bytes are the codes
+            return self.codes.view(np.uint8).copy()
+        out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
+        kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (_rows(self.codes), _rows(out)))
+        return out
+
+    def _arrays(self) -> list[np.ndarray]:
+        return [_rows(part) for part in (self.codes, self.scales, self.zeros) if part is not None]
+
+
+def quantize(x: np.ndarray, fmt: Format) -> Quantized:
+    """Quantizes x [batch, heads, tokens, dim], float16 or float32, which is also the element type.
+
+    Raises `Error`, a ValueError, for a wrong shape, for `codes = none`, and with both numbers where groups do not divide
+    the tokens or the row; TypeError for another dtype.
+    """
+    element = element_text("x", x)
+    if x.ndim != 4:
+        raise _kvq.Error(f"expected x as [batch, heads, tokens, dim], got {x.ndim} axes")
+    if fmt.is_exact:
+        raise _kvq.Error("codes = none keeps elements exact: there is nothing to quantize")
+    batch, heads, tokens, dim = x.shape
+    groups = dim // fmt.channels(dim)
+    if tokens % fmt.tokens:
+        raise _kvq.Error(f"{tokens} tokens do not fill groups of {fmt.tokens} tokens")
+    shape = (batch, heads, tokens // fmt.tokens, groups)
+    out = Quantized(
+        fmt,
+        np.empty(x.shape, fmt.code_dtype),
+        np.empty(shape, DTYPES[fmt.scale]),
+        np.empty(shape, DTYPES[fmt.zero]) if fmt.zero else None,
+    )
+    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero, dim, groups, element)
+    compiled.invoke("quantize", (_rows(np.ascontiguousarray(x)), *out._arrays()))
+    return out
+
+
+def dequantize(z: Quantized) -> np.ndarray:
+    """The float32 values of codes, in their shape."""
+    fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
+    out = np.empty(z.codes.shape, np.float32)
+    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero, dim, groups)
+    compiled.invoke("dequantize", (*z._arrays(), _rows(out)))
+    return out
+
+
+def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
+    """`Error` where shapes or lengths disagree."""
+    if q.ndim != 4:
+        raise _kvq.Error(f"expected q as [batch, q_heads, q_len, dim], got {q.ndim} axes")
+    batch, q_heads, _, dim = q.shape
+    if k.batch != v.batch:
+        raise _kvq.Error(f"the K cache has batch {k.batch}, the V cache {v.batch}")
+    if k.kv_heads != v.kv_heads:
+        raise _kvq.Error(f"the K cache has {k.kv_heads} KV heads, the V cache {v.kv_heads}")
+    if batch != k.batch:
+        raise _kvq.Error(f"expected q with the caches' batch {k.batch}, got {batch}")
+    if dim != k.head_dim:
+        raise _kvq.Error(f"expected q with the K cache's head_dim {k.head_dim}, got {dim}")
+    if q_heads == 0 or q_heads % k.kv_heads:
+        raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
+    if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
+        raise _kvq.Error(f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}")
+
+
+def attention(
+    q: np.ndarray,
+    k: Cache,
+    v: Cache,
+    scale: float | None = None,
+    causal: bool = True,
+    out: np.ndarray | None = None,
+    splits: int = 1,
+) -> np.ndarray:
+    """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
+
+    q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
+    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all. A query that
+    sees no token gives 0. splits: token ranges of a sequence that are attended to separately and merged in order.
+    Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array.
+
+    Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
+    """
+    element = element_text("q", q)
+    _check_attention(q, k, v)
+    if splits < 1:
+        raise _kvq.Error(f"expected at least 1 split, got {splits}")
+    batch, q_heads, q_len, dim = q.shape
+    scale = 1 / math.sqrt(dim) if scale is None else float(scale)
+    if not math.isfinite(scale):
+        raise _kvq.Error(f"expected a finite scale, got {scale}")
+    shape = (batch, q_heads, q_len, v.head_dim)
+    if out is None:
+        out = np.empty(shape, np.float32)
+    elif out.shape != shape or out.dtype != np.float32:
+        raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
+    compiled = kernel(
+        _attention_ir.attention,
+        (batch, q_heads, dim),
+        element,
+        k.dynamic_type,
+        v.dynamic_type,
+        (k.has_window, v.has_window),
+        scale,
+        bool(causal),
+        splits=splits,
+    )
+    flushed = [side._flushed for side in (k, v) if side.has_window]
+    q = np.ascontiguousarray(q)
+    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out))
+    return out

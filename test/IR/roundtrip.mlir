@@ -1,0 +1,155 @@
+// RUN: kvq-opt %s | kvq-opt | FileCheck %s
+// RUN: kvq-opt --mlir-print-op-generic %s | kvq-opt | FileCheck %s
+// RUN: kvq-opt --emit-bytecode %s | kvq-opt | FileCheck %s
+
+// Every attribute form, type form and op prints what it was parsed from, with
+// the range spelled out.
+
+// CHECK-DAG: #[[I2:[a-z0-9]+]] = #kvq.format<codes = i2, group = [1, 8], scale = f16, range = absmax>
+// CHECK-DAG: #[[I4:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, *], scale = f16, range = absmax>
+// CHECK-DAG: #[[I8:[a-z0-9]+]] = #kvq.format<codes = i8, group = [32, 1], scale = f32, range = absmax>
+// CHECK-DAG: #[[U2:[a-z0-9]+]] = #kvq.format<codes = ui2, group = [1, 8], scale = f16, zero = min f32, range = minmax>
+// CHECK-DAG: #[[U4:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, range = minmax>
+// CHECK-DAG: #[[U8:[a-z0-9]+]] = #kvq.format<codes = ui8, group = [1, *], scale = f32, zero = min f32, range = minmax>
+// CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
+// CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
+// CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
+// CHECK-DAG: ![[DYNAMIC:[a-z0-9]+]] = !kvq.cache<1x2x?x16xbf16, #[[I2]]>
+// CHECK-DAG: ![[WINDOW:[a-z0-9]+]] = !kvq.cache<1x2x?x16xf16, #[[U4]], exact_first = 4, recent = 64>
+// CHECK-DAG: ![[FIRST:[a-z0-9]+]] = !kvq.cache<1x2x?x16xf16, #[[I4]], exact_first = 4>
+// CHECK-DAG: ![[RECENT0:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I8]], recent = 0>
+
+#i2 = #kvq.format<codes = i2, group = [1, 8], scale = f16>
+#i4 = #kvq.format<codes = i4, group = [1, *], scale = f16, range = absmax>
+// Fields may come in any order.
+#i8 = #kvq.format<scale = f32, group = [32, 1], codes = i8>
+#u2 = #kvq.format<codes = ui2, group = [1, 8], scale = f16, zero = min f32>
+#u4 = #kvq.format<zero = min f16, codes = ui4, range = minmax, group = [32, 1], scale = f16>
+#u8 = #kvq.format<codes = ui8, group = [1, *], scale = f32, zero = min f32>
+#none = #kvq.format<codes = none>
+
+// CHECK-LABEL: func.func private @formats
+// CHECK-SAME: #[[I2]], #[[I4]], #[[I8]], #[[U2]], #[[U4]], #[[U8]], #[[NONE]]
+func.func private @formats() attributes {
+  formats = [#i2, #i4, #i8, #u2, #u4, #u8, #none]}
+
+// CHECK-LABEL: func.func private @regions
+// CHECK-SAME: [#kvq.region<first>, #kvq.region<codes>, #kvq.region<recent>]
+func.func private @regions() attributes {
+  regions = [#kvq.region<first>, #kvq.region<codes>, #kvq.region<recent>]}
+
+!exact = !kvq.cache<1x2x256x16xf32, #none>
+!plain = !kvq.cache<1x2x256x16xf16, #i4>
+!dynamic = !kvq.cache<1x2x?x16xbf16, #i2>
+!window = !kvq.cache<1x2x?x16xf16, #u4, exact_first = 4, recent = 64>
+!first = !kvq.cache<1x2x?x16xf16, #i4, exact_first = 4>
+!recent0 = !kvq.cache<1x2x256x16xf16, #i8, recent = 0>
+
+// CHECK-LABEL: func.func private @caches
+// CHECK-SAME: ![[EXACT]]
+// CHECK-SAME: ![[PLAIN]]
+// CHECK-SAME: ![[DYNAMIC]]
+// CHECK-SAME: ![[WINDOW]]
+// CHECK-SAME: ![[FIRST]]
+// CHECK-SAME: ![[RECENT0]]
+func.func private @caches(!exact, !plain, !dynamic, !window, !first, !recent0)
+
+// CHECK-LABEL: func.func @value_level
+func.func @value_level(%x: tensor<2x?x16xf16>, %codes: tensor<2x?x16xi8>,
+    %scales: tensor<2x?x2xf16>, %zeros: tensor<2x?x2xf32>,
+    %bytes: tensor<2x?x4xi8>) {
+  // CHECK: %{{.*}}:2 = kvq.quantize #[[I2]] ins(%{{.*}} : tensor<2x?x16xf16>) outs(%{{.*}}, %{{.*}} : tensor<2x?x16xi8>, tensor<2x?x2xf16>) -> tensor<2x?x16xi8>, tensor<2x?x2xf16>
+  %c0, %s0 = kvq.quantize #i2 ins(%x : tensor<2x?x16xf16>)
+      outs(%codes, %scales : tensor<2x?x16xi8>, tensor<2x?x2xf16>)
+      -> tensor<2x?x16xi8>, tensor<2x?x2xf16>
+  // CHECK: %{{.*}}:3 = kvq.quantize #[[U2]] ins(%{{.*}} : tensor<2x?x16xf16>) outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>) -> tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>
+  %c1, %s1, %z1 = kvq.quantize #u2 ins(%x : tensor<2x?x16xf16>)
+      outs(%codes, %scales, %zeros
+        : tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>)
+      -> tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>
+  // CHECK: %{{.*}} = kvq.dequantize #[[U2]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>) outs(%{{.*}} : tensor<2x?x16xf16>) -> tensor<2x?x16xf16>
+  %y = kvq.dequantize #u2
+      ins(%c1, %s1, %z1
+        : tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>)
+      outs(%x : tensor<2x?x16xf16>) -> tensor<2x?x16xf16>
+  // CHECK: %{{.*}} = kvq.pack #[[U2]] ins(%{{.*}} : tensor<2x?x16xi8>) outs(%{{.*}} : tensor<2x?x4xi8>) -> tensor<2x?x4xi8>
+  %p = kvq.pack #u2 ins(%c1 : tensor<2x?x16xi8>)
+      outs(%bytes : tensor<2x?x4xi8>) -> tensor<2x?x4xi8>
+  // CHECK: %{{.*}} = kvq.unpack #[[U2]] ins(%{{.*}} : tensor<2x?x4xi8>) outs(%{{.*}} : tensor<2x?x16xi8>) -> tensor<2x?x16xi8>
+  %u = kvq.unpack #u2 ins(%p : tensor<2x?x4xi8>)
+      outs(%codes : tensor<2x?x16xi8>) -> tensor<2x?x16xi8>
+  return
+}
+
+// CHECK-LABEL: func.func @cache_level
+func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
+    %f: tensor<1xi64>, %capacity: index, %q: tensor<1x4x?x16xf32>,
+    %keys: tensor<1x2x?x16xf32>, %values: tensor<1x2x?x16xf32>,
+    %codes: tensor<1x2x256x8xi8>, %scales: tensor<1x2x256x1xf16>) {
+  // CHECK: kvq.empty : ![[PLAIN]]
+  %plain = kvq.empty : !plain
+  // CHECK: kvq.empty(%{{.*}}) : ![[WINDOW]]
+  %window = kvq.empty(%capacity) : !window
+  // CHECK: kvq.from_components %{{.*}}, %{{.*}} : tensor<1x2x256x8xi8>, tensor<1x2x256x1xf16> -> ![[PLAIN]]
+  %given = kvq.from_components %codes, %scales
+      : tensor<1x2x256x8xi8>, tensor<1x2x256x1xf16> -> !plain
+  // CHECK: kvq.append ins(%{{.*}} : tensor<1x2x?x16xf16>) lengths(%{{.*}} : tensor<1xi64>) into(%{{.*}} : ![[PLAIN]]) -> ![[PLAIN]]
+  %k = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
+      lengths(%n : tensor<1xi64>) into(%plain : !plain) -> !plain
+  // CHECK: kvq.append ins(%{{.*}}) lengths(%{{.*}} : tensor<1xi64>) flushed(%{{.*}} : tensor<1xi64>) counts(%{{.*}} : tensor<1xi64>) into(
+  %v = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
+      lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>)
+      counts(%n : tensor<1xi64>) into(%window : !window) -> !window
+  // CHECK: kvq.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x?x16xf32>, ![[PLAIN]], ![[WINDOW]]) lengths(%{{.*}} : tensor<1xi64>) value_flushed(%{{.*}} : tensor<1xi64>) outs(%{{.*}} : tensor<1x4x?x16xf32>) {causal, scale = 2.500000e-01 : f32} -> tensor<1x4x?x16xf32>
+  %o0 = kvq.attention ins(%q, %k, %v : tensor<1x4x?x16xf32>, !plain, !window)
+      lengths(%n : tensor<1xi64>) value_flushed(%f : tensor<1xi64>)
+      outs(%q : tensor<1x4x?x16xf32>) {scale = 0.25 : f32, causal}
+      -> tensor<1x4x?x16xf32>
+  // CHECK: kvq.attention ins({{.*}}) lengths(%{{.*}} : tensor<1xi64>) key_flushed(%{{.*}} : tensor<1xi64>) outs(
+  %o1 = kvq.attention ins(%q, %v, %k : tensor<1x4x?x16xf32>, !window, !plain)
+      lengths(%n : tensor<1xi64>) key_flushed(%f : tensor<1xi64>)
+      outs(%q : tensor<1x4x?x16xf32>) {scale = 0.25 : f32}
+      -> tensor<1x4x?x16xf32>
+  // CHECK: kvq.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
+  %o2 = kvq.attention ins(%q, %keys, %values : tensor<1x4x?x16xf32>,
+        tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
+      lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x4x?x16xf32>) {scale = 0.25 : f32}
+      -> tensor<1x4x?x16xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @tile_level
+func.func @tile_level(%k: !plain, %v: !window, %q: tensor<2x16xf32>,
+    %acc: tensor<2x16xf32>, %max: tensor<2xf32>, %sum: tensor<2xf32>,
+    %accs: tensor<4x2x16xf32>, %maxes: tensor<4x2xf32>,
+    %sums: tensor<4x2xf32>, %i: index) {
+  // CHECK: kvq.partial_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x16xf32>, {{.*}}) at[%{{.*}}, %{{.*}}] tokens[%{{.*}} to %{{.*}}] flushed[%{{.*}}, %{{.*}}] outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  %p:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !plain, !window)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i]
+      outs(%acc, %max, %sum : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  // CHECK: kvq.partial_attention {{.*}} {key_region = #kvq.region<codes>, tile = 64 : i64, value_region = #kvq.region<recent>} ->
+  %t:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !plain, !window)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i]
+      outs(%acc, %max, %sum : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
+      {key_region = #kvq.region<codes>, value_region = #kvq.region<recent>,
+       tile = 64 : i64}
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  // CHECK: kvq.merge_partials ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<4x2x16xf32>, tensor<4x2xf32>, tensor<4x2xf32>) outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  %m:3 = kvq.merge_partials
+      ins(%accs, %maxes, %sums : tensor<4x2x16xf32>, tensor<4x2xf32>, tensor<4x2xf32>)
+      outs(%acc, %max, %sum : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  // CHECK: kvq.load_tile %{{.*}} <codes> at[%{{.*}}, %{{.*}}] tokens[%{{.*}} to %{{.*}}] : ![[PLAIN]] -> tensor<?x16xi8>, tensor<?x1xf16>
+  %l:2 = kvq.load_tile %k <codes> at [%i, %i] tokens [%i to %i]
+      : !plain -> tensor<?x16xi8>, tensor<?x1xf16>
+  // With several tokens in a group, one row of metadata serves the tile.
+  // CHECK: kvq.load_tile {{.*}} -> tensor<?x16xi8>, tensor<1x16xf16>, tensor<1x16xf16>
+  %w:3 = kvq.load_tile %v <codes> at [%i, %i] tokens [%i to %i]
+      : !window -> tensor<?x16xi8>, tensor<1x16xf16>, tensor<1x16xf16>
+  // CHECK: kvq.load_tile %{{.*}} <recent> {{.*}} -> tensor<?x16xf16>
+  %r = kvq.load_tile %v <recent> at [%i, %i] tokens [%i to %i]
+      : !window -> tensor<?x16xf16>
+  return
+}
