@@ -12,7 +12,6 @@
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
@@ -39,12 +38,8 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm,
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
   kernels.addPass(createSCFToControlFlowPass());
-  // All but math, which it makes calls of NVIDIA's libdevice: LLVM has
-  // instructions for what is left, exp2 foremost.
-  ConvertGpuOpsToNVVMOpsOptions toNVVM;
-  toNVVM.allowedDialects = {"arith", "cf", "memref", "nvvm"};
-  kernels.addPass(createConvertGpuOpsToNVVMOps(toNVVM));
-  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createMathToIntrinsicsPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createReconcileUnrealizedCastsPass());
 
   if (!options.format.empty()) {

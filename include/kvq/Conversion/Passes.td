@@ -58,6 +58,19 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
+  let summary = "Converts f32 math in GPU kernels to LLVM's intrinsics";
+  let description = [{
+    What LLVM has an instruction for on a GPU (exp2, abs, floor, ceil,
+    roundeven of f32) becomes a call of its intrinsic. Upstream's lowering makes
+    it a call of the vendor's library, which then has to be there.
+
+    Numerics: exp2 is the GPU's approximation (`ex2.approx.f32` in PTX: error
+    below 2^-22, relative); the others are exact.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {
   let summary = "Sets the chip that GPU kernels are compiled for";
   let description = [{

@@ -174,7 +174,7 @@ struct ConvertKVQToGPUPass
     if (blockSize < 1 || blockSize > kMaxBlockSize) {
       emitError(getOperation()->getLoc())
           << "expected a block-size from 1 to " << kMaxBlockSize << ", found "
-          << blockSize;
+          << blockSize.getValue();
       return signalPassFailure();
     }
     SmallVector<scf::ForallOp> foralls;
