@@ -69,16 +69,12 @@ llvm_config.with_environment(
     "PATH", [kvq_bin_dir, config.llvm_tools_dir], append_path=True
 )
 llvm_config.with_system_environment(["HOME", "CUDA_HOME", "TMPDIR"])
-config.substitutions.append(
-    (
-        "%mlir_c_runner_utils",
-        os.path.join(
-            os.path.dirname(config.llvm_tools_dir),
-            "lib",
-            "libmlir_c_runner_utils.so",
-        ),
+# The run-time libraries that mlir-runner loads.
+mlir_lib_dir = os.path.join(os.path.dirname(config.llvm_tools_dir), "lib")
+for library in ["c_runner_utils", "runner_utils", "float16_utils"]:
+    config.substitutions.append(
+        (f"%mlir_{library}", os.path.join(mlir_lib_dir, f"libmlir_{library}.so"))
     )
-)
 # Before the default, which is the interpreter that runs lit: this one has the
 # Python packages.
 config.substitutions.append(("%python", config.python_executable))

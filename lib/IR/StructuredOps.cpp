@@ -7,6 +7,8 @@
 
 #include "kvq/IR/StructuredOps.h"
 
+#include "kvq/IR/FloatArithmetic.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -97,18 +99,10 @@ Value kvq::buildAdd(OpBuilder &b, Location loc, Value left, Value right) {
                                arith::FastMathFlags::contract);
 }
 
-Value kvq::buildExtendToF32(OpBuilder &b, Location loc, Value value) {
-  if (value.getType().isF32())
-    return value;
-  return arith::ExtFOp::create(b, loc, b.getF32Type(), value);
-}
-
 Value kvq::buildSoftmaxWeight(OpBuilder &b, Location loc, Value exponent,
                               Value maximum) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  Value lowest =
-      arith::ConstantOp::create(b, loc, b.getF32FloatAttr(-kInfinity));
-  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.f));
+  Value lowest = buildF32(b, loc, -kInfinity), zero = buildF32(b, loc, 0.0);
   Value nothingSeen =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, maximum, lowest);
   Value origin = arith::SelectOp::create(b, loc, nothingSeen, zero, maximum);

@@ -408,13 +408,20 @@ static Value buildElementwise(
       .getResult(0);
 }
 
+/// With 8 bits the bytes are the codes: a copy, as the destination is written
+/// even where the caller never looks at the result.
+static SmallVector<Value> buildCopy(OpBuilder &b, Location loc, Value source,
+                                    Value destination) {
+  return {linalg::CopyOp::create(b, loc, source, destination).getResult(0)};
+}
+
 FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
   Value codes = getInputs().front();
   auto type = cast<RankedTensorType>(codes.getType());
   Planes planes(getFormat(), type);
   if (planes.count == 1)
-    return SmallVector<Value>{codes};
+    return buildCopy(b, loc, codes, getInits().front());
 
   // One input a plane, so that a byte is written once and shifts are constant.
   SmallVector<Value> inputs;
@@ -444,7 +451,7 @@ FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
   auto type = cast<RankedTensorType>(codes.getType());
   Planes planes(getFormat(), type);
   if (planes.count == 1)
-    return SmallVector<Value>{bytes};
+    return buildCopy(b, loc, bytes, codes);
 
   bool isSigned = getFormat().hasSignedCodes();
   for (unsigned plane = 0; plane < planes.count; ++plane) {

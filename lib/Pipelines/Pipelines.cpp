@@ -28,14 +28,18 @@ void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
   pm.addPass(createExpandCachesPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeValuesPass());
+  // No common subexpressions yet: see buildBufferizePipeline.
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
 }
 
 void kvq::buildBufferizePipeline(OpPassManager &pm) {
   // What is stored in the end is computed there, where nothing else reads it.
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  // Scratch is told apart before equal values are merged: two `tensor.empty` of
+  // one type would become one, and each use but one of it an allocation and a
+  // copy per tile.
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
+  pm.addPass(createCSEPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =

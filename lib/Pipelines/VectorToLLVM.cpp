@@ -7,6 +7,8 @@
 
 #include "kvq/Pipelines/Pipelines.h"
 
+#include "kvq/Transforms/Passes.h"
+
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -29,6 +31,9 @@ using namespace mlir;
 
 void kvq::buildVectorToLLVMPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  // The scratch of work items that now run one after the other: once a call,
+  // not once an item, or the stack grows with their number.
+  pm.addNestedPass<func::FuncOp>(createHoistScratchPass());
   // Index arithmetic in the open, where it can be shared and hoisted.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
@@ -37,6 +42,9 @@ void kvq::buildVectorToLLVMPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createLoopInvariantCodeMotionPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
+  // First what LLVM has an op for: the expansion of maximumf and minimumf, for
+  // one, loses the sign of zero.
+  pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(arith::createArithExpandOpsPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());

@@ -57,6 +57,8 @@ void kvq::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   tuning.LoopInterleaving = false;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
+  // What is left for LLVM hardly matters: O1, O3 and a handful of function
+  // passes are all within 5% of this.
   llvm::PassBuilder builder(&machine, tuning);
 
   llvm::LoopAnalysisManager loops;

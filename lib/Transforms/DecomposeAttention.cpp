@@ -7,6 +7,7 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
 
@@ -85,7 +86,7 @@ Value TileDecomposer::computeScores() {
       b, loc,
       buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
   return buildContraction(b, loc, "rtc", "c", {op.getQuery(), "rc"},
-                          {keys, "tc"}, {init, "rt"}, buildExtendToF32);
+                          {keys, "tc"}, {init, "rt"}, buildExtend);
 }
 
 Value TileDecomposer::computeTileMaximum(Value scores) {
@@ -149,7 +150,7 @@ SmallVector<Value> TileDecomposer::run() {
   Value values =
       loadValues(op.getValue().getType(), op.getValue(), *op.getValueRegion());
   Value acc = buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
-                               {state[0], "rc"}, buildExtendToF32);
+                               {state[0], "rc"}, buildExtend);
   return {acc, state[1], sum};
 }
 

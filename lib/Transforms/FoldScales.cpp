@@ -14,6 +14,7 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
 
@@ -101,7 +102,7 @@ private:
   Value contract(StringRef axes, StringRef reduced, StructuredOperand left,
                  StructuredOperand right, StructuredOperand output) {
     return buildContraction(b, loc, axes, reduced, left, right, output,
-                            buildExtendToF32);
+                            buildExtend);
   }
   /// output = left * right, without a sum.
   Value multiply(StringRef axes, StructuredOperand left,
@@ -109,8 +110,8 @@ private:
     return buildStructuredOp(
                b, loc, axes, "", {left, right}, {output},
                [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-                 return SmallVector<Value>{buildMul(
-                     b, loc, ins[0], buildExtendToF32(b, loc, ins[1]))};
+                 return SmallVector<Value>{
+                     buildMul(b, loc, ins[0], buildExtend(b, loc, ins[1]))};
                })
         .front();
   }

@@ -7,6 +7,7 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
 
@@ -124,10 +125,9 @@ Value AttentionSplitter::loadQuery(const Item &item) {
   return buildStructuredOp(
              b, loc, "rc", "", {{slice, "rc"}}, {{init, "rc"}},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-               Value constant = arith::ConstantOp::create(
-                   b, loc, b.getF32FloatAttr(static_cast<float>(factor)));
-               return SmallVector<Value>{buildMul(
-                   b, loc, buildExtendToF32(b, loc, ins[0]), constant)};
+               return SmallVector<Value>{buildMul(b, loc,
+                                                  buildExtend(b, loc, ins[0]),
+                                                  buildF32(b, loc, factor))};
              })
       .front();
 }
@@ -190,14 +190,16 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
 /// borders depend on nothing else.
 std::pair<Value, Value> AttentionSplitter::getSplitRange(Value split,
                                                          Value visible) {
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  AffineExpr extent = d1.ceilDiv(splits);
-  auto clip = [&](AffineExpr border) {
-    return getIndex(affine::makeComposedFoldedAffineMin(
-        b, loc, AffineMap::get(2, 0, {border, d1}, b.getContext()),
-        {OpFoldResult(split), OpFoldResult(visible)}));
+  AffineExpr tokens = b.getAffineDimExpr(0);
+  Value extent = getIndex(affine::makeComposedFoldedAffineApply(
+      b, loc, AffineMap::get(1, 0, tokens.ceilDiv(splits)),
+      {OpFoldResult(visible)}));
+  auto clip = [&](Value border) -> Value {
+    return arith::MinUIOp::create(b, loc, border, visible);
   };
-  return {clip(d0 * extent), clip((d0 + 1) * extent)};
+  Value begin = arith::MulIOp::create(b, loc, split, extent);
+  Value end = arith::AddIOp::create(b, loc, begin, extent);
+  return {clip(begin), clip(end)};
 }
 
 /// acc / sum, 0 for a row that saw no token, into the rows of the output.
@@ -215,16 +217,13 @@ void AttentionSplitter::storeOutput(const Item &item, const State &state,
           b, loc, "rc", "", {{state.acc, "rc"}, {state.sum, "r"}},
           {{init, "rc"}},
           [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-            Value zero =
-                arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.f));
+            Value zero = buildF32(b, loc, 0.0);
             Value empty = arith::CmpFOp::create(
                 b, loc, arith::CmpFPredicate::OEQ, ins[1], zero);
             Value quotient = arith::DivFOp::create(b, loc, ins[0], ins[1]);
             Value result =
                 arith::SelectOp::create(b, loc, empty, zero, quotient);
-            if (!elementType.isF32())
-              result = arith::TruncFOp::create(b, loc, elementType, result);
-            return SmallVector<Value>{result};
+            return SmallVector<Value>{buildRound(b, loc, result, elementType)};
           })
           .front();
   auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from .text import InputError
 
@@ -29,6 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     parsed = parser.parse_args(arguments)
+    # Before minutes of work, not after.
+    missing = [package for package in EXTRA_PACKAGES if find_spec(package) is None]
+    if missing:
+        names = " ".join(missing)
+        print(f"error: this command needs packages that are missing: pip install {names}", file=sys.stderr)
+        return 1
     try:
         parsed.run(parsed)
     except InputError as error:
@@ -36,11 +43,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRA_PACKAGES:
-            raise
-        print(f"error: this command needs the package {error.name}: pip install {error.name}", file=sys.stderr)
         return 1
     return 0
 

@@ -17,14 +17,14 @@ from .ir import values as _values_ir
 
 def _rows(x: np.ndarray) -> np.ndarray:
     """[batch, heads, tokens, dim] -> [batch*heads, tokens, dim]: kernels do not tell sequences from heads."""
-    return x.reshape(-1, *x.shape[2:])
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 @dataclass(frozen=True)
 class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
-    codes: int8 or uint8 of its shape. scales, zeros: [batch, heads, tokens/n, dim/g]; zeros is None for symmetric codes.
+    codes: int8 or uint8 of its shape. scales, zeros: [batch, heads, tokens/n, dim/g]; no zeros with symmetric codes.
     """
 
     format: Format
@@ -36,8 +36,6 @@ class Quantized:
     def packed(self) -> np.ndarray:
         """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
         dim, bits = self.codes.shape[-1], self.format.bits
-        if bits == 8:  # the bytes are the codes
-            return self.codes.view(np.uint8).copy()
         out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
         kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (_rows(self.codes), _rows(out)))
         return out
@@ -49,8 +47,8 @@ class Quantized:
 def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     """Quantizes x [batch, heads, tokens, dim], float16 or float32, which is also the element type.
 
-    Raises `Error`, a ValueError, for a wrong shape, for `codes = none`, and with both numbers where groups do not divide
-    the tokens or the row; TypeError for another dtype.
+    Raises `Error`, a ValueError, for a wrong shape, for `codes = none`, and with both numbers where groups do not
+    divide the tokens or the row; TypeError for another dtype.
     """
     element = element_text("x", x)
     if x.ndim != 4:
@@ -98,7 +96,9 @@ def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
     if q_heads == 0 or q_heads % k.kv_heads:
         raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
     if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
-        raise _kvq.Error(f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}")
+        raise _kvq.Error(
+            f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
+        )
 
 
 def attention(

@@ -1,5 +1,5 @@
 // RUN: kvq-opt %s --kvq-split-tokens --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: kvq-opt %s --kvq-split-tokens=splits=4 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=SPLIT
+// RUN: kvq-opt %s --kvq-split-tokens=splits=4 --canonicalize --cse --split-input-file | kvq-opt --split-input-file | FileCheck %s --check-prefix=SPLIT
 
 #k = #kvq.format<codes = i8, group = [1, 32], scale = f16>
 #v = #kvq.format<codes = i4, group = [1, 32], scale = f16>
@@ -35,12 +35,18 @@
 // With splits, the partial states go to a workspace first, and are merged in
 // order after.
 //
-// SPLIT-DAG: #[[$LO:.+]] = affine_map<(d0, d1) -> (d0 * (d1 ceildiv 4), d1)>
+// SPLIT-DAG: #[[$EXTENT:.+]] = affine_map<(d0) -> (d0 ceildiv 4)>
 // SPLIT-LABEL: func @decode(
 // SPLIT-DAG: %[[ACC:.+]] = tensor.empty() : tensor<4x2x8x3x4x64xf32>
 // SPLIT-DAG: %[[ROWS:.+]] = tensor.empty() : tensor<4x2x8x3x4xf32>
 // SPLIT: %[[PARTS:.+]]:3 = scf.forall (%[[B:.+]], %[[H:.+]], %[[I:.+]], %[[S:.+]]) in (2, 8, 3, 4) shared_outs(%{{.+}} = %[[ACC]], %{{.+}} = %[[ROWS]], %{{.+}} = %[[ROWS]])
-// SPLIT: kvq.partial_attention
+// SPLIT: %[[N:.+]] = affine.max
+// SPLIT: %[[EXTENT:.+]] = affine.apply #[[$EXTENT]](%[[N]])
+// SPLIT: %[[LO:.+]] = arith.muli %[[S]], %[[EXTENT]]
+// SPLIT: %[[HI:.+]] = arith.addi %[[LO]], %[[EXTENT]]
+// SPLIT: %[[BEGIN:.+]] = arith.minui %[[LO]], %[[N]]
+// SPLIT: %[[END:.+]] = arith.minui %[[HI]], %[[N]]
+// SPLIT: kvq.partial_attention {{.*}} tokens[%[[BEGIN]] to %[[END]]]
 // SPLIT: tensor.parallel_insert_slice %{{.+}} into %{{.+}}[%[[S]], %[[B]], %[[H]], %[[I]], 0, 0] [1, 1, 1, 1, 4, 64]
 // SPLIT: scf.forall (%{{.+}}, %{{.+}}, %{{.+}}) in (2, 8, 3)
 // SPLIT: kvq.merge_partials ins(%{{.+}}, %{{.+}}, %{{.+}} : tensor<4x4x64xf32>, tensor<4x4xf32>, tensor<4x4xf32>)

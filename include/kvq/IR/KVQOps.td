@@ -91,6 +91,9 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
     A group may be only partly there: with n tokens in a group, `t` tokens
     read ceil(t/n) rows of metadata.
 
+    A function that is to dequantize more than a tile says so by the unit
+    attribute `kvq.unfused`; otherwise `kvq-verify-fused` reports it.
+
     ```mlir
     %y = kvq.dequantize #kvq.format<codes = i4, group = [1, 32], scale = f16>
         ins(%c, %s : tensor<64x128xi8>, tensor<64x4xf16>)

@@ -39,8 +39,8 @@ SmallVector<Value> buildStructuredOp(OpBuilder &b, Location loc, StringRef axes,
                                      ArrayRef<StructuredOperand> outputs,
                                      StructuredBody body);
 
-/// `output += left * right`, summed over `reduced`; operands of 8-bit codes or
-/// of narrower floats are extended to f32 by `extend` first.
+/// `output += left * right`, summed over `reduced`, where `extendRight` makes
+/// an f32 of an element of the right operand.
 Value buildContraction(
     OpBuilder &b, Location loc, StringRef axes, StringRef reduced,
     StructuredOperand left, StructuredOperand right, StructuredOperand output,
@@ -57,8 +57,6 @@ Value buildFill(OpBuilder &b, Location loc, Value tensor, float value);
 /// Scalar f32 arithmetic that may be contracted to fused multiply-adds.
 Value buildMul(OpBuilder &b, Location loc, Value left, Value right);
 Value buildAdd(OpBuilder &b, Location loc, Value left, Value right);
-/// Extends a narrower float to f32.
-Value buildExtendToF32(OpBuilder &b, Location loc, Value value);
 
 /// exp2(exponent - maximum) of online softmax; 0 where both are -inf (nothing
 /// seen yet), and NaN where either is.

@@ -17,13 +17,39 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     A `kvq.attention` whose keys or values are tensors that a `kvq.dequantize`
     made reads the codes itself afterwards: the operand becomes a cache over the
     packed codes, scales and zeros (`kvq.from_components`). Keys and values are
-    handled apart. A missed remark gives the reason where it does not fire.
+    handled apart. What dequantized them is erased where nothing else reads it.
 
-    Numerics: the attention reads the same codes; results differ by f32
-    rounding only.
+    ```mlir
+    %c = kvq.unpack #k ins(%bytes : …) outs(…)
+    %k = kvq.dequantize #k ins(%c, %scales : …) outs(…) -> tensor<1x2x?x64xf16>
+    %o = kvq.attention ins(%q, %k, %v : …) …
+    // becomes
+    %k = kvq.from_components %bytes, %scales : … -> !kvq.cache<1x2x?x64xf16, #k>
+    %o = kvq.attention ins(%q, %k, %v : …) …
+    ```
+
+    Between the two it looks through `tensor.cast`, `arith.extf` and
+    `arith.truncf`, a `tensor.extract_slice` of the first tokens (the lengths
+    bound what is read), reshapes that only add or drop unit axes, and KV heads
+    repeated for their query heads (a broadcast along a new axis that is then
+    joined to the heads), where keys and values repeat them alike.
+
+    Packed codes are those that a `kvq.unpack` reads, or 8-bit codes themselves.
+    With groups of several tokens every token counts as flushed, so there have to
+    be whole groups: checked where the number of tokens is static, taken for
+    granted where it is not.
+
+    Where it does not fire, a missed remark of category `kvq-fuse-dequantize`
+    gives the reason: the codes lie unpacked in memory, a transpose or another op
+    stands between, the slice leaves out first tokens or heads, only one side
+    has repeated heads, the token groups of both sides start at different tokens.
+
+    Numerics: the attention reads the same codes, in f32: the roundings to the
+    float types that the dequantized tensors had are left out.
   }];
-  let dependentDialects = ["::mlir::kvq::KVQDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
@@ -117,7 +143,36 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
     `kvq.append` and `kvq.load_tile` become tensor ops on the components. Any
-    other op that still carries a cache is an error naming it.
+    other op that still carries a cache is an error naming it. Attributes of an
+    argument or a result hold for each of its components.
+
+    ```mlir
+    !c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
+    func.func @load(%c: !c, %b: index, %h: index, %lo: index, %hi: index)
+        -> (tensor<?x64xi8>, tensor<?x2xf16>) {
+      %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
+          : !c -> tensor<?x64xi8>, tensor<?x2xf16>
+      return %0#0, %0#1 : tensor<?x64xi8>, tensor<?x2xf16>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @load(%codes: tensor<1x2x?x64xi8>, %scales: tensor<1x2x?x2xf16>,
+                    %b: index, %h: index, %lo: index, %hi: index)
+        -> (tensor<?x64xi8>, tensor<?x2xf16>) {
+      %n = arith.subi %hi, %lo : index
+      %c = tensor.extract_slice %codes[%b, %h, %lo, 0] [1, 1, %n, 64] [1, 1, 1, 1]
+          : tensor<1x2x?x64xi8> to tensor<?x64xi8>
+      %s = tensor.extract_slice %scales[%b, %h, %lo, 0] [1, 1, %n, 2] [1, 1, 1, 1]
+          : tensor<1x2x?x2xf16> to tensor<?x2xf16>
+      return %c, %s : tensor<?x64xi8>, tensor<?x2xf16>
+    }
+    ```
+
+    Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
+    recent window are gathered into scratch; with `tile` it has a static size. An
+    append reads and writes the same rows of a component, so that it bufferizes
+    in place.
 
     Numerics: bit-exact.
   }];
@@ -174,16 +229,40 @@ def HoistScratchPass : Pass<"kvq-hoist-scratch"> {
 def VerifyFusedPass : Pass<"kvq-verify-fused"> {
   let summary = "Checks that nothing of a cache's size is rebuilt or copied";
   let description = [{
-    On bufferized IR: fails, naming the op, where a float value that derives
-    from codes spans more tokens than a tile, or where a buffer of a cache's
-    size is allocated or copied (bufferization copies a cache silently when an
-    old value of it is read later).
+    Fails, naming the op, where the size of a computation shows that it is done
+    to a cache as a whole. Meant for bufferized IR; it runs on tensors too, from
+    `kvq-decompose-attention` on, to find what goes wrong where it does. It
+    reports an op that
+
+    1. makes float values from codes (`kvq.dequantize`, or a structured op with
+       codes as an operand) for more than `max-tokens` tokens at once, or tile by
+       tile into a buffer of more than `max-bytes`. Codes are 8-bit integers, and
+       integers of up to 32 bits that structured ops make from these. All their
+       axes but the channels (the last axis of the buffer that they lie in)
+       count as tokens. A value summed over tokens spans none, so that a
+       contraction with values may read any number of codes.
+    2. allocates more than `max-bytes`, or a size without a constant bound. Not
+       so the workspaces of split attention and its output: buffers of floats
+       whose dynamic extents derive from those of other floats (the query), never
+       from lengths, index arguments or codes, and of which only parts within
+       `max-bytes` are used, at positions that induction variables of
+       `scf.forall` give. Nor a buffer of static size that is never written: the
+       recent window of a cache whose tokens are all quantized.
+    3. copies more than `max-bytes`, or a size without a constant bound:
+       bufferization copies a cache silently when an old value of it is read
+       after an append.
+
+    Functions with the unit attribute `kvq.unfused` are left out: those that
+    quantize or dequantize whole tensors, or create caches, because they are
+    asked to.
 
     Numerics: changes nothing.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", /*default=*/"64",
-           "Most tokens that a float value derived from codes may span">
+           "Most tokens that a float value derived from codes may span">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"262144",
+           "Most bytes of a buffer for a tile: 64 tokens of 1024 channels in f32">
   ];
 }
 

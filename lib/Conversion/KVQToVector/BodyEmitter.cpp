@@ -118,6 +118,23 @@ Value BodyEmitter::vectorIndex(unsigned axis, const Point &point) {
                                splat(builder, loc, index, lanes));
 }
 
+/// The elements of a table's row that `indices`' last, a vector, chooses.
+static Value gather(OpBuilder &builder, memref::LoadOp load, Value memref,
+                    SmallVector<Value> indices, int64_t lanes) {
+  Location loc = load.getLoc();
+  auto type = VectorType::get({lanes}, load.getType());
+  Value chosen = std::exchange(indices.back(),
+                               arith::ConstantIndexOp::create(builder, loc, 0));
+  Value all = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(VectorType::get({lanes}, builder.getI1Type()),
+                             true));
+  Value none =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  return vector::GatherOp::create(builder, loc, type, memref, indices, chosen,
+                                  all, none);
+}
+
 Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
                           const Point &point, ValueRange accumulators) {
   if (auto index = dyn_cast<linalg::IndexOp>(op))
@@ -127,6 +144,9 @@ Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
     operands.push_back(emitValue(operand, point, accumulators));
   bool isVector = llvm::any_of(
       operands, [](Value value) { return isa<VectorType>(value.getType()); });
+  if (auto load = dyn_cast<memref::LoadOp>(op); load && isVector)
+    return gather(builder, load, operands.front(),
+                  SmallVector<Value>(ArrayRef(operands).drop_front()), lanes);
   IRMapping mapping;
   for (auto [from, to] : llvm::zip_equal(op->getOperands(), operands))
     mapping.map(from, isVector ? splat(builder, loc, to, lanes) : to);

@@ -7,6 +7,7 @@
 
 #include "kvq/Conversion/Passes.h"
 
+#include "CollapseAxes.h"
 #include "Exp2.h"
 #include "NestEmitter.h"
 
@@ -56,6 +57,7 @@ static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
           "expected a structured op that has a linalg.generic form");
     generic = *generalized;
   }
+  generic = collapseAxes(rewriter, generic);
   rewriter.setInsertionPoint(generic);
   FailureOr<NestPlan> plan = failure();
   if (hasReorderableBody(generic))
@@ -77,7 +79,8 @@ struct ConvertKVQToVectorPass
   void runOnOperation() override {
     if (vectorWidth < 1 || !llvm::isPowerOf2_64(vectorWidth)) {
       emitError(getOperation()->getLoc())
-          << "expected a power of two as vector-width, found " << vectorWidth;
+          << "expected a power of two as vector-width, found "
+          << static_cast<int64_t>(vectorWidth);
       return signalPassFailure();
     }
     SmallVector<Operation *> structured;

@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -35,6 +37,7 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
+  bool isUnrolled(unsigned axis);
   SmallVector<Segment> segmentsOf(unsigned axis, OpFoldResult extent);
   SmallVector<Segment> dynamicSegments(Value extent, int64_t units,
                                        int64_t lanes);
@@ -49,6 +52,14 @@ private:
                                     ValueRange accumulators);
   SmallVector<Value> emitLaneReductions(ArrayRef<Point> points,
                                         SmallVector<Value> accumulators);
+  /// Reduces a stretch of the lane axis: for each output, the result of each
+  /// point.
+  SmallVector<SmallVector<LaneOf>> reduceSegment(const Segment &segment,
+                                                 ArrayRef<Point> points);
+  /// Reduces the block at each step of the run axis.
+  void emitRuns(ArrayRef<Point> points);
+  void storeRuns(OpOperand &init, Operation *combiner, ArrayRef<Point> points,
+                 ArrayRef<Value> runs);
   SmallVector<Point> pointsOfBlock();
 
   OpBuilder &builder;
@@ -112,6 +123,22 @@ SmallVector<Segment> NestEmitter::segmentsOf(unsigned axis,
   return dynamicSegments(cast<Value>(extent), units, lanes);
 }
 
+/// Whether steps of `axis` are written one after another, together with those
+/// of the reduced axes inside.
+bool NestEmitter::isUnrolled(unsigned axis) {
+  if (!plan.isReduced(axis))
+    return false;
+  int64_t trips = 1;
+  for (unsigned inner : reducedAxes) {
+    if (inner < axis)
+      continue;
+    if (ShapedType::isDynamic(plan.extents[inner]))
+      return false;
+    trips *= llvm::divideCeil(plan.extents[inner], plan.step(inner));
+  }
+  return trips <= kUnrolledTrips;
+}
+
 SmallVector<Value> NestEmitter::walk(unsigned axis, const Segment &segment,
                                      ValueRange carried, Step step) {
   int64_t stride = segment.units * segment.lanes;
@@ -119,10 +146,7 @@ SmallVector<Value> NestEmitter::walk(unsigned axis, const Segment &segment,
     positions[axis] = {base, segment.units, segment.lanes};
     return step(values);
   };
-  bool unrolled =
-      segment.trips == 1 || (plan.isReduced(axis) && segment.trips > 0 &&
-                             segment.trips <= kUnrolledTrips);
-  if (unrolled) {
+  if (segment.trips == 1 || (segment.trips > 0 && isUnrolled(axis))) {
     SmallVector<Value> values(carried);
     int64_t begin = *getConstantIntValue(segment.begin);
     for (int64_t trip = 0; trip < segment.trips; ++trip)
@@ -148,8 +172,9 @@ SmallVector<Point> NestEmitter::pointsOfBlock() {
   SmallVector<Point> points = {Point(plan.kinds.size(), 0)};
   for (unsigned axis : parallelAxes) {
     SmallVector<Point> extended;
+    int64_t units = axis == plan.runAxis ? 1 : positions[axis].units;
     for (const Point &point : points)
-      for (int64_t unit = 0; unit < positions[axis].units; ++unit) {
+      for (int64_t unit = 0; unit < units; ++unit) {
         extended.push_back(point);
         extended.back()[axis] = unit;
       }
@@ -170,6 +195,8 @@ void NestEmitter::emitParallel(ArrayRef<unsigned> axes) {
 
 void NestEmitter::emitBlock() {
   SmallVector<Point> points = pointsOfBlock();
+  if (plan.runAxis && positions[*plan.runAxis].units > 1)
+    return emitRuns(points);
   if (!reducedAxes.empty())
     return emitReductionBlock(points);
   BodyEmitter body(builder, plan, positions);
@@ -202,6 +229,53 @@ void NestEmitter::emitReductionBlock(ArrayRef<Point> points) {
       body.store(*accumulator++, &init, point);
 }
 
+void NestEmitter::emitRuns(ArrayRef<Point> points) {
+  AxisPosition &position = positions[*plan.runAxis];
+  const AxisPosition run = position;
+  auto stepTo = [&](int64_t unit) {
+    position = {
+        builder.createOrFold<arith::AddIOp>(loc, run.base, constant(unit)), 1,
+        1};
+  };
+  if (!llvm::isPowerOf2_64(run.units)) {
+    for (int64_t unit = 0; unit < run.units; ++unit) {
+      stepTo(unit);
+      emitReductionBlock(points);
+    }
+    return;
+  }
+
+  unsigned outputs = plan.combiners.size();
+  SmallVector<SmallVector<SmallVector<LaneOf>>> results(outputs);
+  for (int64_t unit = 0; unit < run.units; ++unit) {
+    stepTo(unit);
+    // The extent is a multiple of the lanes, so that there is one segment.
+    SmallVector<SmallVector<LaneOf>> reduced =
+        reduceSegment(segments[*plan.laneAxis].front(), points);
+    for (unsigned output = 0; output < outputs; ++output)
+      results[output].push_back(std::move(reduced[output]));
+  }
+  position = run;
+  for (unsigned axis : reducedAxes)
+    positions[axis] = AxisPosition();
+  for (unsigned output = 0; output < outputs; ++output)
+    storeRuns(plan.op.getDpsInitsMutable()[output], plan.combiners[output],
+              points, collectRuns(builder, loc, results[output]));
+}
+
+void NestEmitter::storeRuns(OpOperand &init, Operation *combiner,
+                            ArrayRef<Point> points, ArrayRef<Value> runs) {
+  BodyEmitter body(builder, plan, positions);
+  for (auto [point, run] : llvm::zip_equal(points, runs)) {
+    SmallVector<Value> at = body.indices(&init, point);
+    Value previous = vector::LoadOp::create(
+        builder, loc, cast<VectorType>(run.getType()), init.get(), at);
+    vector::StoreOp::create(builder, loc,
+                            combine(builder, combiner, previous, run),
+                            init.get(), at);
+  }
+}
+
 SmallVector<Value> NestEmitter::emitReductions(ArrayRef<unsigned> axes,
                                                const Segment *laneSegment,
                                                ArrayRef<Point> points,
@@ -229,6 +303,31 @@ SmallVector<Value> NestEmitter::emitReductions(ArrayRef<unsigned> axes,
   return values;
 }
 
+SmallVector<SmallVector<LaneOf>>
+NestEmitter::reduceSegment(const Segment &segment, ArrayRef<Point> points) {
+  unsigned outputs = plan.combiners.size();
+  SmallVector<Value> partial;
+  for (size_t i = 0; i < points.size(); ++i)
+    for (auto [combiner, init] :
+         llvm::zip_equal(plan.combiners, plan.op.getDpsInits())) {
+      TypedAttr neutral =
+          neutralElement(combiner, getElementTypeOrSelf(init.getType()));
+      partial.push_back(splat(builder, loc,
+                              arith::ConstantOp::create(builder, loc, neutral),
+                              segment.lanes));
+    }
+  partial = emitReductions(reducedAxes, &segment, points, partial);
+  SmallVector<SmallVector<LaneOf>> results;
+  for (unsigned output = 0; output < outputs; ++output) {
+    SmallVector<Value> ofOutput;
+    for (unsigned i = output; i < partial.size(); i += outputs)
+      ofOutput.push_back(partial[i]);
+    results.push_back(
+        reduceLanes(builder, loc, plan.combiners[output], ofOutput));
+  }
+  return results;
+}
+
 SmallVector<Value>
 NestEmitter::emitLaneReductions(ArrayRef<Point> points,
                                 SmallVector<Value> accumulators) {
@@ -239,26 +338,14 @@ NestEmitter::emitLaneReductions(ArrayRef<Point> points,
           emitReductions(reducedAxes, &segment, points, accumulators);
       continue;
     }
-    SmallVector<Value> partial;
-    for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
-      TypedAttr neutral =
-          neutralElement(plan.combiners[i % outputs], accumulator.getType());
-      partial.push_back(splat(builder, loc,
-                              arith::ConstantOp::create(builder, loc, neutral),
-                              segment.lanes));
-    }
-    partial = emitReductions(reducedAxes, &segment, points, partial);
-    for (unsigned output = 0; output < outputs; ++output) {
-      SmallVector<Value> ofOutput;
-      for (unsigned i = output; i < partial.size(); i += outputs)
-        ofOutput.push_back(partial[i]);
-      Operation *combiner = plan.combiners[output];
-      for (auto [i, reduced] :
-           llvm::enumerate(reduceLanes(builder, loc, combiner, ofOutput))) {
+    for (auto [output, reduced] :
+         llvm::enumerate(reduceSegment(segment, points)))
+      for (auto [i, result] : llvm::enumerate(reduced)) {
         Value &accumulator = accumulators[i * outputs + output];
-        accumulator = combine(builder, combiner, accumulator, reduced);
+        accumulator = combine(builder, plan.combiners[output], accumulator,
+                              vector::ExtractOp::create(
+                                  builder, loc, result.vector, result.lane));
       }
-    }
   }
   return accumulators;
 }

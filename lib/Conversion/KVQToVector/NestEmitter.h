@@ -73,10 +73,24 @@ void emitNest(OpBuilder &builder, const NestPlan &plan);
 /// `value`, or a vector with `value` in each of `lanes` lanes.
 Value splat(OpBuilder &builder, Location loc, Value value, int64_t lanes);
 
+/// A scalar in one lane of a vector.
+struct LaneOf {
+  Value vector;
+  int64_t lane;
+};
+
 /// Reduces the lanes of each accumulator with clones of `combiner`, all
-/// together: the scalar results, in order.
-SmallVector<Value> reduceLanes(OpBuilder &builder, Location loc,
-                               Operation *combiner, ValueRange accumulators);
+/// together. Where the result of each lies does not depend on the values.
+SmallVector<LaneOf> reduceLanes(OpBuilder &builder, Location loc,
+                                Operation *combiner, ValueRange accumulators);
+
+/// Most vectors that collectRuns() takes: the 32-bit lanes of 128 bits.
+inline constexpr int64_t kMaxTransposed = 4;
+
+/// Of a power of two of reduceLanes() results, `results[j][i]` becomes element
+/// j of the i-th vector.
+SmallVector<Value> collectRuns(OpBuilder &builder, Location loc,
+                               ArrayRef<SmallVector<LaneOf>> results);
 
 /// The value that `combiner` leaves every other value unchanged by.
 TypedAttr neutralElement(Operation *combiner, Type elementType);

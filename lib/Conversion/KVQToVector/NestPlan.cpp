@@ -7,9 +7,14 @@
 
 #include "NestPlan.h"
 
+#include "NestEmitter.h"
+
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -19,6 +24,9 @@ using namespace mlir::kvq;
 /// latency of two multiply-adds a cycle and leave registers for the operands.
 static constexpr int64_t kReductionBlock = 8;
 static constexpr int64_t kElementwiseBlock = 4;
+
+/// Instructions of an exp2 (Exp2.cpp).
+static constexpr double kExp2Cost = 16.0;
 
 bool NestPlan::hasReduction() const {
   return llvm::is_contained(kinds, utils::IteratorType::reduction);
@@ -46,36 +54,57 @@ static bool isContiguousAlong(NestPlan &plan, OpOperand *operand,
   });
 }
 
+/// Whether `op` reads elements of one row of a table, chosen by the lanes.
+static bool isGather(Operation &op,
+                     const llvm::SmallPtrSetImpl<Value> &inLanes) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && load.getMemRefType().isLastDimUnitStride() &&
+         !load.getIndices().empty() &&
+         llvm::none_of(load.getIndices().drop_back(),
+                       [&](Value index) { return inLanes.contains(index); });
+}
+
 /// The widest element that lies in lanes, in bits; 0 if one cannot.
 static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
   unsigned widest = 8;
+  bool canLie = true;
   auto visit = [&](Type type) {
-    if (type.isIndex())
-      widest = widest ? std::max(widest, 64u) : 0;
-    else if (type.isIntOrFloat())
-      widest = widest ? std::max(widest, type.getIntOrFloatBitWidth()) : 0;
-    else
-      widest = 0;
+    // Indices come from narrow numbers, and lead to f32 elements at most.
+    unsigned width = type.isIndex() ? 32 : 0;
+    if (type.isIntOrFloat())
+      width = type.getIntOrFloatBitWidth();
+    canLie &= width > 0 && width <= 64;
+    widest = std::max(widest, width);
   };
-  for (OpOperand &operand : plan.op->getOpOperands())
-    if (plan.axesOf(&operand)[axis])
-      visit(getElementTypeOrSelf(operand.get().getType()));
-  for (Operation &op : plan.op.getBody()->without_terminator()) {
-    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-      // Other axes' indices are scalars.
-      if (index.getDim() == axis)
-        visit(index.getType());
+  llvm::SmallPtrSet<Value, 16> inLanes;
+  for (OpOperand &operand : plan.op->getOpOperands()) {
+    if (!plan.axesOf(&operand)[axis])
       continue;
-    }
-    if (op.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&op) || op.getNumRegions())
-      return 0;
-    for (Type type : op.getResultTypes())
-      if (!type.isIndex())
-        visit(type);
+    Type type = getElementTypeOrSelf(operand.get().getType());
+    visit(type);
+    // Vectors of less than a byte an element are packed, memrefs are not.
+    canLie &= type.isIndex() || type.getIntOrFloatBitWidth() % 8 == 0;
+    inLanes.insert(plan.op.getMatchingBlockArgument(&operand));
   }
-  return widest;
+  // Accumulators of a reduction over the lanes are vectors.
+  if (plan.isReduced(axis))
+    inLanes.insert_range(plan.op.getRegionOutputArgs());
+  for (Operation &op : plan.op.getBody()->without_terminator()) {
+    auto index = dyn_cast<linalg::IndexOp>(op);
+    bool isInLanes = index ? index.getDim() == axis
+                           : llvm::any_of(op.getOperands(), [&](Value value) {
+                               return inLanes.contains(value);
+                             });
+    if (!isInLanes)
+      continue;
+    canLie &= index || OpTrait::hasElementwiseMappableTraits(&op) ||
+              isGather(op, inLanes);
+    for (Value result : op.getResults()) {
+      visit(result.getType());
+      inLanes.insert(result);
+    }
+  }
+  return canLie ? widest : 0;
 }
 
 static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
@@ -102,7 +131,9 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
 static void chooseLaneAxis(NestPlan &plan, int64_t vectorWidth) {
   int64_t best = -1;
   for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
-    if (plan.extents[axis] == 1 || !canBeLaneAxis(plan, axis))
+    bool isShort =
+        !ShapedType::isDynamic(plan.extents[axis]) && plan.extents[axis] < 2;
+    if (isShort || !canBeLaneAxis(plan, axis))
       continue;
     unsigned widest = widestLaneElement(plan, axis);
     if (widest == 0)
@@ -139,6 +170,13 @@ public:
       inputs.push_back({plan.axesOf(operand), loadCost(operand)});
     }
     limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
+    // A conversion counts with its load, and a multiply-add is one op.
+    bodyCost = -2.0;
+    for (Operation &op : plan.op.getBody()->without_terminator())
+      bodyCost += isa<math::Exp2Op>(op) ? kExp2Cost : 1.0;
+    bodyCost = std::max(bodyCost, 1.0);
+    for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
+      hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);
   }
 
   void run() {
@@ -184,7 +222,7 @@ private:
   }
 
   void consider(int64_t points) {
-    double throughput = 1.0;
+    double throughput = bodyCost;
     for (auto &[axes, cost] : inputs) {
       double sharedBy = 1.0;
       for (unsigned axis = 0; axis < axes.size(); ++axis)
@@ -193,13 +231,14 @@ private:
       throughput += cost / sharedBy;
     }
     double cost = throughput / 2;
-    if (plan.hasReduction()) {
+    if (hasChain) {
       double covered = 1.0;
       for (double size : effective)
         covered *= size;
       cost = std::max(cost, 4.0 / covered);
     }
-    if (cost >= best - 1e-6)
+    // Larger blocks are longer code: they have to pay.
+    if (cost >= 0.97 * best)
       return;
     best = cost;
     plan.block = sizes;
@@ -207,6 +246,9 @@ private:
 
   NestPlan &plan;
   int64_t limit;
+  double bodyCost;
+  /// Whether an accumulator is updated more than once.
+  bool hasChain = false;
   SmallVector<std::pair<llvm::SmallBitVector, double>> inputs;
   SmallVector<int64_t> sizes;
   SmallVector<double> effective;
@@ -229,15 +271,48 @@ static bool outputsFollowParallelAxes(NestPlan &plan) {
   return true;
 }
 
+/// Results of reductions over lanes lie scattered in registers. Chooses the
+/// axis along which some are brought together for one store, if it is not in
+/// the block already.
+static void chooseRunAxis(NestPlan &plan) {
+  if (!plan.reducesLanes())
+    return;
+  int64_t extent = plan.extents[*plan.laneAxis];
+  if (ShapedType::isDynamic(extent) || extent % plan.lanes != 0)
+    return;
+  for (unsigned axis = 0; axis < plan.kinds.size(); ++axis) {
+    if (plan.isReduced(axis) || plan.block[axis] != 1 ||
+        plan.extents[axis] == 1)
+      continue;
+    bool contiguous = true;
+    for (OpOperand &init : plan.op.getDpsInitsMutable())
+      contiguous &= isContiguousAlong(plan, &init, axis);
+    if (!contiguous)
+      continue;
+    plan.runAxis = axis;
+    plan.block[axis] = std::min<int64_t>(kMaxTransposed, plan.lanes);
+    if (!ShapedType::isDynamic(plan.extents[axis]))
+      plan.block[axis] = std::min<int64_t>(
+          plan.block[axis],
+          llvm::bit_floor(static_cast<uint64_t>(plan.extents[axis])));
+    return;
+  }
+}
+
+/// Finds ops of the form yield(combiner(accumulator, new value)), where new
+/// values do not depend on accumulators.
 static void findCombiners(NestPlan &plan) {
   plan.combiners.assign(plan.op.getNumDpsInits(), nullptr);
   if (!plan.hasReduction())
     return;
   for (unsigned i = 0; i < plan.combiners.size(); ++i) {
     SmallVector<Operation *, 4> combiners;
-    if (matchReduction(plan.op.getRegionOutputArgs(), i, combiners) &&
-        combiners.size() == 1)
-      plan.combiners[i] = combiners.front();
+    if (!matchReduction(plan.op.getRegionOutputArgs(), i, combiners) ||
+        combiners.size() != 1)
+      continue;
+    Operation *combiner = combiners.front();
+    if (plan.op.getRegionOutputArgs()[i].hasOneUse() && combiner->hasOneUse())
+      plan.combiners[i] = combiner;
   }
 }
 
@@ -251,5 +326,6 @@ FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
   findCombiners(plan);
   chooseLaneAxis(plan, vectorWidth);
   BlockSearch(plan).run();
+  chooseRunAxis(plan);
   return plan;
 }

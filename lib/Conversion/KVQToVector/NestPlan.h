@@ -27,6 +27,10 @@ struct NestPlan {
   int64_t lanes = 1;
   /// Steps (of `lanes` elements on the lane axis) in a block; 1 where reduced.
   SmallVector<int64_t> block;
+  /// Where lanes are reduced, a parallel axis along which all outputs are
+  /// contiguous: `block` steps of it come one after another, and are stored
+  /// together.
+  std::optional<unsigned> runAxis;
   /// For each output, the op of the body that combines the accumulator with the
   /// new value. Null in nests without a reduction, and where the body is not of
   /// that form (then the lane axis is never a reduced one).

@@ -83,6 +83,7 @@ private:
   void storeRecent();
   void flushGroups();
   Value gatherGroup(Value token);
+  Value gatherWindow(Value token, Value first, Value group);
   void encodeGroup(Value group, Value row);
 
   OpBuilder &builder;
@@ -199,49 +200,40 @@ void HeadAppender::storeRecent() {
 
 /// The group of tokens from position `token`, in the cache's element type.
 Value HeadAppender::gatherGroup(Value token) {
-  int64_t size = cache.getTokenGroup();
-  auto type =
-      RankedTensorType::get({size, cache.getHeadDim()}, cache.getElementType());
   Value first = math.sub(token, sequence.length);
-  bool isRounded = type.getElementType() == getElementTypeOrSelf(tokens);
+  Type elementType = cache.getElementType();
+  bool isRounded = getElementTypeOrSelf(tokens) == elementType;
   // `kvq.quantize` reads an infinity as the largest value itself.
   if (!cache.hasRecentWindow() && isRounded)
     return getRow(first).extract(builder, loc, tokens);
-  Value group = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                        type.getElementType());
-  if (!cache.hasRecentWindow())
-    return roundRows(builder, loc, getRow(first).extract(builder, loc, tokens),
-                     group);
+  Value group = tensor::EmptyOp::create(
+      builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
+  if (cache.hasRecentWindow())
+    return gatherWindow(token, first, group);
+  return roundRows(builder, loc, getRow(first).extract(builder, loc, tokens),
+                   group);
+}
 
-  Value zero = math.constant(0), one = math.constant(1);
-  Value oldTokens = math.min(math.max(math.sub(zero, first), 0), size);
+/// Fills `group` with the tokens from position `token`, which is `first` in the
+/// input (below 0 for a token that is there already): old ones from the ring,
+/// new ones from the input.
+Value HeadAppender::gatherWindow(Value token, Value first, Value group) {
   Value ring = getComponent(ComponentKind::Recent);
-  auto copyRow = [&](OpBuilder &nested, Location loc, Value i,
-                     ValueRange groups) {
+  auto copyOld = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(token, i));
     Value source = getRow(slot).extract(nested, loc, ring);
-    MatrixRow row{i};
-    Value target = row.extract(nested, loc, groups[0]);
-    Value copy =
-        linalg::CopyOp::create(nested, loc, source, target).getResult(0);
-    scf::YieldOp::create(nested, loc, row.insert(nested, loc, copy, groups[0]));
+    return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
-  auto roundRow = [&](OpBuilder &nested, Location loc, Value i,
-                      ValueRange groups) {
+  auto roundNew = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value source = getRow(math.add(first, i)).extract(nested, loc, tokens);
-    MatrixRow row{i};
-    Value target = row.extract(nested, loc, groups[0]);
-    Value rounded = roundRows(nested, loc, source, target);
-    scf::YieldOp::create(nested, loc,
-                         row.insert(nested, loc, rounded, groups[0]));
+    return roundRows(nested, loc, source, target);
   };
-  group = scf::ForOp::create(builder, loc, zero, oldTokens, one, group, copyRow)
-              .getResult(0);
-  return scf::ForOp::create(builder, loc, oldTokens, math.constant(size), one,
-                            group, roundRow)
-      .getResult(0);
+  Value zero = math.constant(0), size = math.constant(cache.getTokenGroup());
+  Value old = math.min(math.max(math.sub(zero, first), zero), size);
+  group = fillRows(builder, loc, group, zero, old, copyOld);
+  return fillRows(builder, loc, group, old, size, roundNew);
 }
 
 /// Quantizes `group` into the rows from `row`: straight into the components,

@@ -8,7 +8,6 @@
 #include "Rows.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -108,21 +107,15 @@ Value TileLoader::loadMetadata(ComponentKind kind, Value row) {
 Value TileLoader::gatherRecent() {
   Value ring = getComponent(ComponentKind::Recent);
   OpFoldResult one = builder.getIndexAttr(1);
-  auto body = [&](OpBuilder &nested, Location loc, Value i, ValueRange tiles) {
+  auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(begin, i));
     Value source = getRows(slot, one).extract(nested, loc, ring);
-    MatrixRow row{i};
-    Value target = row.extract(nested, loc, tiles[0]);
-    Value copy =
-        linalg::CopyOp::create(nested, loc, source, target).getResult(0);
-    Value tile = row.insert(nested, loc, copy, tiles[0]);
-    scf::YieldOp::create(nested, loc, tile);
+    return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
-  auto loop = scf::ForOp::create(builder, loc, math.constant(0), extent,
-                                 math.constant(1),
-                                 createScratch(cache.getElementType()), body);
-  return trimScratch(loop.getResult(0));
+  Value tile = createScratch(cache.getElementType());
+  return trimScratch(
+      fillRows(builder, loc, tile, math.constant(0), extent, copyRow));
 }
 
 SmallVector<Value> TileLoader::load() {

@@ -8,6 +8,7 @@
 #include "Rows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -87,9 +88,12 @@ struct SliceBounds {
 
 } // namespace
 
-/// The extent of a dimension of a tensor type: dynamic if it is a value.
+/// The extent of a dimension of a tensor type: dynamic if it is a value, even a
+/// constant one, as the type must not depend on what could be folded.
 static int64_t getStaticExtent(OpFoldResult extent) {
-  return getConstantIntValue(extent).value_or(ShapedType::kDynamic);
+  auto attribute = dyn_cast<Attribute>(extent);
+  return attribute ? cast<IntegerAttr>(attribute).getInt()
+                   : ShapedType::kDynamic;
 }
 
 Value RowSlice::extract(OpBuilder &builder, Location loc,
@@ -111,18 +115,20 @@ Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                                        bounds.strides);
 }
 
-Value MatrixRow::extract(OpBuilder &builder, Location loc, Value matrix) const {
-  SliceBounds bounds(builder, row, builder.getIndexAttr(1), matrix);
-  return tensor::ExtractSliceOp::create(builder, loc, matrix, bounds.offsets,
-                                        bounds.sizes, bounds.strides);
-}
-
-Value MatrixRow::insert(OpBuilder &builder, Location loc, Value values,
-                        Value matrix) const {
-  SliceBounds bounds(builder, row, builder.getIndexAttr(1), matrix);
-  return tensor::InsertSliceOp::create(builder, loc, values, matrix,
-                                       bounds.offsets, bounds.sizes,
-                                       bounds.strides);
+Value kvq::fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
+                    Value end, RowBuilder buildRow) {
+  auto body = [&](OpBuilder &nested, Location loc, Value i, ValueRange tiles) {
+    SliceBounds row(nested, i, nested.getIndexAttr(1), tiles[0]);
+    Value target = tensor::ExtractSliceOp::create(
+        nested, loc, tiles[0], row.offsets, row.sizes, row.strides);
+    Value filled = tensor::InsertSliceOp::create(
+        nested, loc, buildRow(nested, loc, i, target), tiles[0], row.offsets,
+        row.sizes, row.strides);
+    scf::YieldOp::create(nested, loc, filled);
+  };
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  return scf::ForOp::create(builder, loc, begin, end, one, tile, body)
+      .getResult(0);
 }
 
 Value kvq::extractLeadingRows(OpBuilder &builder, Location loc, Value tile,

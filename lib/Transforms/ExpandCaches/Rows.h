@@ -67,15 +67,14 @@ struct RowSlice {
                Value component) const;
 };
 
-/// One row of a rank-2 tensor, read and written back as a `1 x row size`
-/// tensor.
-struct MatrixRow {
-  Value row;
+/// Builds what row `index` of a tile holds, into `target`.
+using RowBuilder = llvm::function_ref<Value(OpBuilder &builder, Location loc,
+                                            Value index, Value target)>;
 
-  Value extract(OpBuilder &builder, Location loc, Value matrix) const;
-  Value insert(OpBuilder &builder, Location loc, Value values,
-               Value matrix) const;
-};
+/// A loop that fills rows `begin` to `end` of the rank-2 tensor `tile`, one by
+/// one.
+Value fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
+               Value end, RowBuilder buildRow);
 
 /// The first `count` rows of the rank-2 tensor `tile`.
 Value extractLeadingRows(OpBuilder &builder, Location loc, Value tile,

@@ -4,7 +4,13 @@ READ_ONLY = "{bufferization.writable = false}"
 
 
 def attention(
-    q_shape: tuple[int, int, int], q_type: str, key: str, value: str, windows: tuple[bool, bool], scale: float, causal: bool
+    q_shape: tuple[int, int, int],
+    q_type: str,
+    key: str,
+    value: str,
+    windows: tuple[bool, bool],
+    scale: float,
+    causal: bool,
 ) -> str:
     """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, out).
 

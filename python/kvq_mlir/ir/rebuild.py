@@ -16,8 +16,8 @@ def rebuild(
     """@rebuild(cache..., lengths, coded, out): tokens of sequence b into out[b, :, :lengths[b]], the rest untouched.
 
     shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
-    windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones that
-    are stored as codes (as values, in exact formats).
+    windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
+    that are stored as codes (as values, in exact formats).
     """
     batch, heads, dim, element = shape
     tokens, scale, zero, groups = group
@@ -70,7 +70,7 @@ func.func @rebuild(
     %cache: {cache},
     %lengths: {counts} {READ_ONLY},
     %coded: {counts} {READ_ONLY},
-    %out: {out}) -> {out} {{
+    %out: {out}) -> {out} attributes {{kvq.unfused}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %batch = arith.constant {batch} : index
@@ -96,7 +96,10 @@ func.func @rebuild(
 
 def _widen(dim: int, element: str) -> str:
     """%full: an exact tile as f32, in %place."""
-    body = "linalg.yield %in : f32" if element == "f32" else "%wide = arith.extf %in : f16 to f32\n          linalg.yield %wide : f32"
+    if element == "f32":
+        body = "linalg.yield %in : f32"
+    else:
+        body = "%wide = arith.extf %in : f16 to f32\n          linalg.yield %wide : f32"
     return f"""%full = linalg.generic {{
             indexing_maps = [affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (t, c)>],
             iterator_types = ["parallel", "parallel"]}}

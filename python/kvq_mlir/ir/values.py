@@ -18,10 +18,12 @@ def _types(parts: list[tuple[str, str]]) -> str:
 
 
 def _function(name: str, fmt: str, inputs: list[tuple[str, str]], outputs: list[tuple[str, str]]) -> str:
-    """@name(inputs..., outputs...), one op that writes the outputs."""
-    parameters = [f"%{part}: {kind} {READ_ONLY}" for part, kind in inputs] + [f"%{part}: {kind}" for part, kind in outputs]
+    """@name(inputs..., outputs...), one op that writes the outputs. Whole arrays are what is asked for: unfused."""
+    parameters = [f"%{part}: {kind} {READ_ONLY}" for part, kind in inputs]
+    parameters += [f"%{part}: {kind}" for part, kind in outputs]
     return f"""
-func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)}) {{
+func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
+    attributes {{kvq.unfused}} {{
   {_names(outputs, "_result")} = kvq.{name} #kvq.format<{fmt}>
     ins({_names(inputs)} : {_types(inputs)})
     outs({_names(outputs)} : {_types(outputs)}) -> {_types(outputs)}
@@ -44,4 +46,5 @@ def dequantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int) ->
 
 def pack(fmt: str, bits: int, dim: int) -> str:
     """@pack(codes, bytes)."""
-    return _function("pack", fmt, [("codes", f"tensor<?x?x{dim}xi8>")], [("bytes", f"tensor<?x?x{dim * bits // 8}xi8>")])
+    packed = [("bytes", f"tensor<?x?x{dim * bits // 8}xi8>")]
+    return _function("pack", fmt, [("codes", f"tensor<?x?x{dim}xi8>")], packed)

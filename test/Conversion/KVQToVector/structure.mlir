@@ -1,0 +1,150 @@
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector),canonicalize,cse)' | FileCheck %s
+
+// Lanes along the reduced channels, 4 rows x 2 tokens of accumulators; each
+// key vector is converted once for the rows. Channel groups lie next to each
+// other in the result: four are reduced and stored as one vector.
+
+// CHECK-LABEL: func @keys
+// CHECK:       %[[ODD:.*]] = arith.remui %{{.*}}, %c2
+// CHECK:       %[[EVEN:.*]] = arith.subi %{{.*}}, %[[ODD]]
+// CHECK:       scf.for %[[T:.*]] = %c0 to %[[EVEN]] step %c2
+// CHECK-NOT:     scf.for
+// CHECK:         vector.load %{{.*}}[%c0, %c0, %c0] : memref<4x4x32xf32>, vector<8xf32>
+// CHECK:         %[[K0:.*]] = vector.load %{{.*}}[%[[T]], %c0, %c0] : memref<?x4x32xi8>, vector<8xi8>
+// CHECK:         arith.sitofp %[[K0]] : vector<8xi8> to vector<8xf32>
+// CHECK:         %[[T1:.*]] = arith.addi %[[T]], %c1
+// CHECK:         vector.load %{{.*}}[%[[T1]], %c0, %c0]
+// CHECK-COUNT-14: vector.shuffle
+// CHECK:         vector.extract_strided_slice {{.*}} : vector<8xf32> to vector<4xf32>
+// CHECK:         vector.store {{.*}} : memref<4x?x4xf32>, vector<4xf32>
+// The last token of an odd number.
+// CHECK:       scf.for %{{.*}} = %[[EVEN]] to
+func.func @keys(%q: memref<4x4x32xf32>, %k: memref<?x4x32xi8>, %out: memref<4x?x4xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(r, t, g, c) -> (r, g, c)>,
+                                   affine_map<(r, t, g, c) -> (t, g, c)>,
+                                   affine_map<(r, t, g, c) -> (r, t, g)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : memref<4x4x32xf32>, memref<?x4x32xi8>) outs(%out : memref<4x?x4xf32>) {
+  ^bb0(%a: f32, %b: i8, %o: f32):
+    %0 = arith.sitofp %b : i8 to f32
+    %1 = arith.mulf %a, %0 fastmath<contract> : f32
+    %2 = arith.addf %o, %1 fastmath<contract> : f32
+    linalg.yield %2 : f32
+  }
+  return
+}
+
+// -----
+
+// Lanes along the channels of the result, 4 rows x 2 vectors of accumulators
+// through the loop over tokens, in order.
+
+// CHECK-LABEL: func @values
+// CHECK:       scf.for %[[C:.*]] = %c0 to %c32 step %c16
+// CHECK-COUNT-8: vector.load {{.*}} : memref<4x32xf32>, vector<8xf32>
+// CHECK:         %[[ACC:.*]]:8 = scf.for %[[T:.*]] = %c0 to %{{.*}} step %c1 iter_args(
+// CHECK:           %[[P:.*]] = memref.load %{{.*}}[%c0, %[[T]]] : memref<4x?xf32>
+// CHECK:           %[[V:.*]] = vector.load %{{.*}}[%[[T]], %[[C]]] : memref<?x32xi8>, vector<8xi8>
+// CHECK:           %[[VF:.*]] = arith.sitofp %[[V]]
+// CHECK:           %[[PS:.*]] = vector.broadcast %[[P]] : f32 to vector<8xf32>
+// CHECK:           %[[M:.*]] = arith.mulf %[[PS]], %[[VF]] fastmath<contract>
+// CHECK:           arith.addf %{{.*}}, %[[M]] fastmath<contract> : vector<8xf32>
+// CHECK:         vector.store %[[ACC]]#0
+func.func @values(%p: memref<4x?xf32>, %v: memref<?x32xi8>, %out: memref<4x32xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(r, c, t) -> (r, t)>,
+                                   affine_map<(r, c, t) -> (t, c)>,
+                                   affine_map<(r, c, t) -> (r, c)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : memref<4x?xf32>, memref<?x32xi8>) outs(%out : memref<4x32xf32>) {
+  ^bb0(%a: f32, %b: i8, %o: f32):
+    %0 = arith.sitofp %b : i8 to f32
+    %1 = arith.mulf %a, %0 fastmath<contract> : f32
+    %2 = arith.addf %o, %1 fastmath<contract> : f32
+    linalg.yield %2 : f32
+  }
+  return
+}
+
+// -----
+
+// 36 elements: four vectors of 8, then one of 4. A dynamic extent: vectors,
+// then scalars.
+
+// CHECK-LABEL: func @remainders
+// CHECK:       scf.for %{{.*}} = %c0 to %c32 step %c8
+// CHECK:         vector.store {{.*}} : memref<36xf32>, vector<8xf32>
+// CHECK:       vector.store %{{.*}}[%c32] : memref<36xf32>, vector<4xf32>
+// CHECK:       scf.for {{.*}} step %c8
+// CHECK:         vector.store {{.*}} : memref<?xf32>, vector<8xf32>
+// CHECK:       scf.for {{.*}} step %c1
+// CHECK:         memref.store {{.*}} : memref<?xf32>
+func.func @remainders(%a: memref<36xf32>, %b: memref<?xf32>, %value: f32) {
+  linalg.fill ins(%value : f32) outs(%a : memref<36xf32>)
+  linalg.fill ins(%value : f32) outs(%b : memref<?xf32>)
+  return
+}
+
+// -----
+
+// Sixteen lanes of f16 fill a register as eight of f32 do, and 32 of i8.
+
+// CHECK-LABEL: func @copies
+// CHECK:       vector.store {{.*}} : memref<64xf16>, vector<16xf16>
+// CHECK:       vector.store {{.*}} : memref<64xi8>, vector<32xi8>
+// Memory has a byte for an i1, a vector has a bit.
+// CHECK:       memref.store {{.*}} : memref<64xi1>
+func.func @copies(%a: memref<64xf16>, %b: memref<64xf16>, %c: memref<64xi8>, %d: memref<64xi8>,
+                  %e: memref<64xi1>, %f: memref<64xi1>) {
+  memref.copy %a, %b : memref<64xf16> to memref<64xf16>
+  linalg.copy ins(%c : memref<64xi8>) outs(%d : memref<64xi8>)
+  linalg.copy ins(%e : memref<64xi1>) outs(%f : memref<64xi1>)
+  return
+}
+
+// -----
+
+// Table look-ups: by the lanes, a gather; the same for all lanes, a scalar.
+
+// CHECK-LABEL: func @lookUp
+// CHECK:       %[[CODES:.*]] = vector.load %{{.*}} : memref<64xi8>, vector<8xi8>
+// CHECK:       %[[INDICES:.*]] = arith.index_cast %[[CODES]] : vector<8xi8> to vector<8xindex>
+// CHECK:       vector.gather %{{.*}}[%c0] [%[[INDICES]]]
+// CHECK:       vector.store {{.*}} : memref<64xf32>, vector<8xf32>
+// CHECK:       %[[VALUE:.*]] = memref.load %{{.*}} : memref<16xf32>
+// CHECK:       vector.broadcast %[[VALUE]] : f32 to vector<8xf32>
+// CHECK:       vector.store {{.*}} : memref<4x64xf32>, vector<8xf32>
+func.func @lookUp(%codes: memref<64xi8>, %table: memref<16xf32>, %out: memref<64xf32>, %rows: memref<4x64xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%codes : memref<64xi8>) outs(%out : memref<64xf32>) {
+  ^bb0(%a: i8, %o: f32):
+    %0 = arith.index_cast %a : i8 to index
+    %1 = memref.load %table[%0] : memref<16xf32>
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(r, i) -> (r, i)>], iterator_types = ["parallel", "parallel"]}
+      outs(%rows : memref<4x64xf32>) {
+  ^bb0(%o: f32):
+    %0 = linalg.index 0 : index
+    %1 = memref.load %table[%0] : memref<16xf32>
+    %2 = arith.mulf %o, %1 : f32
+    linalg.yield %2 : f32
+  }
+  return
+}
+
+// -----
+
+// Every iteration writes the same element: loops in the order of iterations.
+
+// CHECK-LABEL: func @last
+// CHECK:       scf.for
+// CHECK:         memref.load
+// CHECK:         memref.store
+func.func @last(%a: memref<?xf32>, %out: memref<1xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (0)>], iterator_types = ["parallel"]}
+      ins(%a : memref<?xf32>) outs(%out : memref<1xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    linalg.yield %x : f32
+  }
+  return
+}
