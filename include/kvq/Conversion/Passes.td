@@ -74,7 +74,8 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     structured op on buffers is distributed over the threads of the block, its
     parallel iterations dealt out in turn and its reductions run by one thread
     each; a barrier follows every access to buffers. Scratch becomes workgroup
-    memory.
+    memory; buffers allocated outside of the loops, which one kernel hands to
+    the next, are allocated in the GPU's memory.
 
     Any other op with side effects inside of the loop is an error naming it, and
     so is an access to a buffer outside.

@@ -148,6 +148,45 @@ static LogicalResult convertWorkItems(RewriterBase &rewriter,
                        {launch.getThreadIds().x, blockSize});
 }
 
+//===----------------------------------------------------------------------===//
+// What runs kernels one after another
+//===----------------------------------------------------------------------===//
+
+static bool isInKernel(Operation *op) {
+  return op->getParentOfType<gpu::LaunchOp>() ||
+         op->getParentOfType<gpu::GPUModuleOp>();
+}
+
+/// Allocates in the GPU's memory what one kernel hands to the next.
+static void allocateOnGPU(RewriterBase &rewriter, Operation *root) {
+  SmallVector<Operation *> allocs;
+  root->walk([&](Operation *op) {
+    if (isa<memref::AllocaOp, memref::AllocOp>(op) && !isInKernel(op))
+      allocs.push_back(op);
+  });
+  for (Operation *alloc : allocs) {
+    Location loc = alloc->getLoc();
+    Value buffer = alloc->getResult(0);
+    rewriter.setInsertionPoint(alloc);
+    auto onGPU = gpu::AllocOp::create(
+        rewriter, loc, buffer.getType(), /*asyncToken=*/nullptr,
+        /*asyncDependencies=*/{}, alloc->getOperands(),
+        /*symbolOperands=*/{});
+    for (Operation *user : llvm::make_early_inc_range(buffer.getUsers()))
+      if (isa<memref::DeallocOp>(user)) {
+        rewriter.setInsertionPoint(user);
+        rewriter.replaceOpWithNewOp<gpu::DeallocOp>(
+            user, TypeRange(), ValueRange{onGPU.getMemref()});
+      }
+    if (isa<memref::AllocaOp>(alloc)) {
+      rewriter.setInsertionPoint(alloc->getBlock()->getTerminator());
+      gpu::DeallocOp::create(rewriter, loc, TypeRange(),
+                             ValueRange{onGPU.getMemref()});
+    }
+    rewriter.replaceOp(alloc, onGPU.getMemref());
+  }
+}
+
 /// Buffers are in the GPU's memory, where only kernels can access them.
 static LogicalResult checkHost(Operation *root) {
   WalkResult result = root->walk<WalkOrder::PreOrder>([](Operation *op) {
@@ -194,6 +233,7 @@ struct ConvertKVQToGPUPass
     }
     if (failed(checkHost(getOperation())))
       return signalPassFailure();
+    allocateOnGPU(rewriter, getOperation());
   }
 };
 

@@ -120,6 +120,34 @@ func.func @stores(%x: memref<4xf32>, %y: memref<4xf32>) {
   return
 }
 
+// What one kernel hands to the next is in the GPU's memory, and its lifetime
+// the function's.
+// CHECK-LABEL: func.func @handed_on(
+// CHECK:         %[[STACK:.+]] = gpu.alloc () : memref<4xf32>
+// CHECK:         %[[HEAP:.+]] = gpu.alloc (%{{.+}}) : memref<?xf32>
+// CHECK:         gpu.launch
+// CHECK:           memref.store %{{.+}}, %[[STACK]]
+// CHECK:         gpu.launch
+// CHECK:           memref.load %[[STACK]]
+// CHECK:           memref.store %{{.+}}, %[[HEAP]]
+// CHECK:         gpu.dealloc %[[HEAP]]
+// CHECK-NEXT:    gpu.dealloc %[[STACK]]
+// CHECK-NEXT:    return
+func.func @handed_on(%n: index) {
+  %zero = arith.constant 0.0 : f32
+  %stack = memref.alloca() : memref<4xf32>
+  %heap = memref.alloc(%n) : memref<?xf32>
+  scf.forall (%i) in (4) {
+    memref.store %zero, %stack[%i] : memref<4xf32>
+  }
+  scf.forall (%i) in (%n) {
+    %0 = memref.load %stack[%i] : memref<4xf32>
+    memref.store %0, %heap[%i] : memref<?xf32>
+  }
+  memref.dealloc %heap : memref<?xf32>
+  return
+}
+
 // Loop indices in the body, and outputs whose old values are not read.
 // CHECK-LABEL: func.func @indices(
 // CHECK-SAME:    %[[X:.+]]: memref<2x4x8xindex>
