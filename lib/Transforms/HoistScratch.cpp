@@ -42,7 +42,7 @@ static Block *getScratchBlock(memref::AllocaOp alloca, Operation *function) {
 
 void HoistScratchPass::runOnOperation() {
   SmallVector<memref::AllocaOp> allocas;
-  getOperation()->walk([&](memref::AllocaOp alloca) {
+  getOperation().walk([&](memref::AllocaOp alloca) {
     if (alloca->getNumOperands() == 0)
       allocas.push_back(alloca);
   });

@@ -213,7 +213,8 @@ def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
   }];
 }
 
-def HoistScratchPass : Pass<"kvq-hoist-scratch"> {
+def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
+                                     "FunctionOpInterface"> {
   let summary = "Moves stack buffers out of sequential control flow";
   let description = [{
     Each `memref.alloca` of static size moves to the start of the closest
