@@ -24,6 +24,12 @@ def element_text(name: str, x: np.ndarray) -> str:
     return text
 
 
+def check_type(name: str, value: object, expected: type) -> None:
+    """TypeError where an argument is of another type."""
+    if not isinstance(value, expected):
+        raise TypeError(f"expected {name} as a kvq_mlir.{expected.__name__}, got {type(value).__name__}")
+
+
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
     size = int(np.prod(shape)) * dtype.itemsize
@@ -60,6 +66,7 @@ class Cache:
         *,
         fill: int | None = None,
     ) -> None:
+        check_type("fmt", fmt, Format)
         sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
         for name, size in sizes.items():
             if size < 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _kvq
-from .cache import Cache, element_text
+from .cache import Cache, check_type, element_text
 from .compiler import kernel
 from .format import DTYPES, Format
 from .ir import attention as _attention_ir
@@ -51,6 +51,7 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     divide the tokens or the row; TypeError for another dtype.
     """
     element = element_text("x", x)
+    check_type("fmt", fmt, Format)
     if x.ndim != 4:
         raise _kvq.Error(f"expected x as [batch, heads, tokens, dim], got {x.ndim} axes")
     if fmt.is_exact:
@@ -73,6 +74,7 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
 
 def dequantize(z: Quantized) -> np.ndarray:
     """The float32 values of codes, in their shape."""
+    check_type("z", z, Quantized)
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
     out = np.empty(z.codes.shape, np.float32)
     compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero, dim, groups)
@@ -120,6 +122,8 @@ def attention(
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
     """
     element = element_text("q", q)
+    check_type("k", k, Cache)
+    check_type("v", v, Cache)
     _check_attention(q, k, v)
     if splits < 1:
         raise _kvq.Error(f"expected at least 1 split, got {splits}")

@@ -206,6 +206,21 @@ def test_dequantize_a_cache(text, dtype, exact_first, recent):
     assert cache.dequantize(out=out) is out and np.array_equal(out, y)
 
 
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: kvq.Cache(1, 2, 8, 64, I4), "expected fmt as a kvq_mlir.Format, got str"),
+        (lambda: kvq.quantize(tokens(1, 2, 4, 64), I4), "expected fmt as a kvq_mlir.Format, got str"),
+        (lambda: kvq.dequantize(tokens(1, 2, 4, 64)), "expected z as a kvq_mlir.Quantized, got ndarray"),
+        (lambda: kvq.attention(tokens(1, 2, 1, 64), None, filled()), "expected k as a kvq_mlir.Cache, got NoneType"),
+        (lambda: kvq.attention(tokens(1, 2, 1, 64), filled(), I4), "expected v as a kvq_mlir.Cache, got str"),
+    ],
+)
+def test_arguments_of_another_type(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
 def test_dequantize_an_empty_cache():
     assert kvq.Cache(1, 2, 8, 64, kvq.Format(I4)).dequantize().shape == (1, 2, 0, 64)
 

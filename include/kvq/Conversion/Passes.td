@@ -70,4 +70,62 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
+  let summary = "Converts parallel loops over work items to GPU kernels";
+  let description = [{
+    Every outermost `scf.forall` becomes a `gpu.launch` with one block for each
+    work item, along x. Inside, loops over tiles stay as they are; each
+    structured op on buffers is distributed over the threads of the block, its
+    parallel iterations dealt out in turn and its reductions run by one thread
+    each; a barrier follows every access to buffers. Scratch becomes workgroup
+    memory; buffers allocated outside of the loops, which one kernel hands to
+    the next, are allocated in the GPU's memory.
+
+    Any other op with side effects inside of the loop is an error naming it, and
+    so is an access to a buffer outside.
+
+    Numerics: everything is as the scalar op computes it, reductions in order.
+  }];
+  let options = [
+    Option<"blockSize", "block-size", "int64_t", /*default=*/"128",
+           "Threads in a block">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
+  let summary = "Converts f32 math in GPU kernels to LLVM's intrinsics";
+  let description = [{
+    What LLVM has an instruction for on a GPU (exp2, abs, floor, ceil,
+    roundeven of f32) becomes a call of its intrinsic. Upstream's lowering makes
+    it a call of the vendor's library, which then has to be there.
+
+    Numerics: exp2 is the GPU's approximation (`ex2.approx.f32` in PTX: error
+    below 2^-22, relative); the others are exact.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {
+  let summary = "Sets the chip that GPU kernels are compiled for";
+  let description = [{
+    Gives every `gpu.module` an `#nvvm.target`. A chip or a PTX version that
+    does not fit is an error that says what does: code generation would end the
+    process.
+
+    Numerics: changes nothing.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "NVIDIA's name of the chip">,
+    Option<"ptx", "ptx", "unsigned", /*default=*/"0",
+           "PTX version, 83 for 8.3 (0: the first that has the chip)">
+  ];
+  let dependentDialects = ["::mlir::gpu::GPUDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
 #endif // KVQ_CONVERSION_PASSES_TD
