@@ -50,7 +50,11 @@ class Cache:
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Raises `Error`, a ValueError, where the type is not valid (a group that does not divide head_dim, say).
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first and recent as given; type, the MLIR
+    type; dynamic_type, the same for any capacity; has_window, whether it has a recent window (recent + n > 1).
+
+    Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first
+    and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say).
     """
 
     def __init__(
@@ -115,7 +119,13 @@ class Cache:
         return sum(array.nbytes for array in self._arrays)
 
     def storage(self) -> dict[str, np.ndarray]:
-        """The arrays that the cache is stored in, by component; not copies."""
+        """The arrays that the cache is stored in, by component; not copies.
+
+        In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
+        exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
+        [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
+        """
         return dict(self._storage)
 
     def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
@@ -171,7 +181,8 @@ class Cache:
         """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length.
 
         Rebuilt by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
-        given, else a new array. Raises `Error`, a ValueError, if `out` does not fit.
+        given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
+        and writable.
         """
         longest = int(self._lengths.max())
         shape = (self.batch, self.kv_heads, longest, self.head_dim)

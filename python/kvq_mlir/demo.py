@@ -41,6 +41,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
+    """How the keys and the values of every layer are kept, under a name for the table."""
+
     name: str
     k: Side
     v: Side
@@ -229,6 +231,7 @@ def _bar(total: int, name: str):
 
 
 def perplexity(losses: np.ndarray) -> float:
+    """exp of the mean loss; losses in nats per token."""
     return math.exp(losses.mean())
 
 
@@ -351,6 +354,7 @@ def run_demo(tokens: int, text: Path | None, out: Path) -> dict:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command `demo`."""
     parser.add_argument("--tokens", type=int, default=1024, help="tokens of text (default: 1024)")
     parser.add_argument(
         "--text", type=Path, metavar="FILE", help="UTF-8 text (default: Genesis, from Debian's bible-kjv)"
@@ -361,4 +365,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    """Runs the command; `InputError` for what the user can put right."""
     run_demo(arguments.tokens, arguments.text, arguments.out)
