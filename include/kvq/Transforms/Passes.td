@@ -236,8 +236,8 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
 
     The tile has to lie within one group where groups span several tokens (one
-    row of scales), and to be a slice of storage of static size; other
-    contractions stay as they are. A `kvq.dequantize` that nothing reads any more
+    row of scales), and to be a slice of storage of static size, as does the
+    number of rows; other contractions stay as they are. A `kvq.dequantize` that nothing reads any more
     is erased.
 
     Of test/Transforms/fold-scales.mlir, abridged: keys in groups of 32 tokens,
