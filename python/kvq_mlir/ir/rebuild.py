@@ -70,7 +70,7 @@ func.func @rebuild(
     %cache: {cache},
     %lengths: {counts} {READ_ONLY},
     %coded: {counts} {READ_ONLY},
-    %out: {out}) -> {out} {{
+    %out: {out}) -> {out} attributes {{kvq.unfused}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %batch = arith.constant {batch} : index

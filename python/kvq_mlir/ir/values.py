@@ -22,7 +22,8 @@ def _function(name: str, fmt: str, inputs: list[tuple[str, str]], outputs: list[
     parameters = [f"%{part}: {kind} {READ_ONLY}" for part, kind in inputs]
     parameters += [f"%{part}: {kind}" for part, kind in outputs]
     return f"""
-func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)}) {{
+func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
+    attributes {{kvq.unfused}} {{
   {_names(outputs, "_result")} = kvq.{name} #kvq.format<{fmt}>
     ins({_names(inputs)} : {_types(inputs)})
     outs({_names(outputs)} : {_types(outputs)}) -> {_types(outputs)}
