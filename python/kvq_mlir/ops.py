@@ -138,6 +138,7 @@ def attention(
         _attention_ir.attention,
         (batch, q_heads, dim),
         element,
+        v.head_dim,
         k.dynamic_type,
         v.dynamic_type,
         (k.has_window, v.has_window),
