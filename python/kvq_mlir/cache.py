@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,7 +27,7 @@ def element_text(name: str, x: np.ndarray) -> str:
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
-    size = int(np.prod(shape)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     data = raw[start : start + size]
@@ -44,7 +45,8 @@ class Cache:
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Raises `Error`, a ValueError, where the type is not valid (a group that does not divide head_dim, say).
+    Raises `Error`, a ValueError, where the type is not valid (a group that does not divide head_dim, say); TypeError if
+    fmt is no Format; MemoryError where there is not enough.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class Cache:
         *,
         fill: int | None = None,
     ) -> None:
+        if not isinstance(fmt, Format):
+            raise TypeError(f"expected fmt as a Format, got {type(fmt).__name__}")
         sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
         for name, size in sizes.items():
             if size < 1:

@@ -73,8 +73,26 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     return out
 
 
+def _check_quantized(z: Quantized) -> None:
+    """`Error` where the metadata are not those of the codes."""
+    fmt = z.format
+    if z.codes.ndim != 4:
+        raise _kvq.Error(f"expected codes as [batch, heads, tokens, dim], got {z.codes.ndim} axes")
+    batch, heads, tokens, dim = z.codes.shape
+    groups = dim // fmt.channels(dim)
+    if tokens % fmt.tokens:
+        raise _kvq.Error(f"{tokens} tokens do not fill groups of {fmt.tokens} tokens")
+    if (z.zeros is None) != (fmt.zero is None):
+        raise _kvq.Error(f"zeros are {'missing' if z.zeros is None else 'given'}, but the format is '{fmt}'")
+    expected = (batch, heads, tokens // fmt.tokens, groups)
+    for name, part in (("scales", z.scales), ("zeros", z.zeros)):
+        if part is not None and part.shape != expected:
+            raise _kvq.Error(f"expected {name} of shape {expected}, got {part.shape}")
+
+
 def dequantize(z: Quantized) -> np.ndarray:
-    """The float32 values of codes, in their shape."""
+    """The float32 values of codes, in their shape. Raises `Error`, a ValueError, if the metadata do not fit them."""
+    _check_quantized(z)
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
     out = np.empty(z.codes.shape, np.float32)
     compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero, dim, groups)
@@ -127,8 +145,8 @@ def attention(
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
     batch, q_heads, q_len, dim = q.shape
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
-    if not math.isfinite(scale):
-        raise _kvq.Error(f"expected a finite scale, got {scale}")
+    if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
+        raise _kvq.Error(f"expected, in float32, a finite scale, got {scale}")
     shape = (batch, q_heads, q_len, v.head_dim)
     if out is None:
         out = np.empty(shape, np.float32)
