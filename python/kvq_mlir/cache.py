@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,7 +33,7 @@ def check_type(name: str, value: object, expected: type) -> None:
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
-    size = int(np.prod(shape)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     data = raw[start : start + size]
@@ -54,7 +55,8 @@ class Cache:
     type; dynamic_type, the same for any capacity; has_window, whether it has a recent window (recent + n > 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first
-    and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say).
+    and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say); TypeError if
+    fmt is no Format; MemoryError where there is not enough.
     """
 
     def __init__(

@@ -45,6 +45,9 @@ class Quantized:
         """What kernels take; `Error` where the parts do not belong together, which kernels do not see."""
         if self.codes.ndim != 4:
             raise _kvq.Error(f"expected codes as [batch, heads, tokens, dim], got {self.codes.ndim} axes")
+        if (self.zeros is None) != (self.format.zero is None):
+            found = "missing" if self.zeros is None else "given"
+            raise _kvq.Error(f"zeros are {found}, but the format is '{self.format}'")
         batch, heads, tokens, dim = self.codes.shape
         expected = (batch, heads, -(-tokens // self.format.tokens), dim // self.format.channels(dim))
         for name, part in (("scales", self.scales), ("zeros", self.zeros)):
@@ -87,10 +90,11 @@ def dequantize(z: Quantized) -> np.ndarray:
     Raises `Error`, a ValueError, where the arrays do not have the shapes and types that `Quantized` says.
     """
     check_type("z", z, Quantized)
+    arrays = z._arrays()
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
     out = np.empty(z.codes.shape, np.float32)
     compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero, dim, groups)
-    compiled.invoke("dequantize", (*z._arrays(), _rows(out)))
+    compiled.invoke("dequantize", (*arrays, _rows(out)))
     return out
 
 
@@ -142,8 +146,8 @@ def attention(
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
     batch, q_heads, q_len, dim = q.shape
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
-    if not math.isfinite(scale):
-        raise _kvq.Error(f"expected a finite scale, got {scale}")
+    if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
+        raise _kvq.Error(f"expected, in float32, a finite scale, got {scale}")
     shape = (batch, q_heads, q_len, v.head_dim)
     if out is None:
         out = np.empty(shape, np.float32)
@@ -153,6 +157,7 @@ def attention(
         _attention_ir.attention,
         (batch, q_heads, dim),
         element,
+        v.head_dim,
         k.dynamic_type,
         v.dynamic_type,
         (k.has_window, v.has_window),
