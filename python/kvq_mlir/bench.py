@@ -24,6 +24,7 @@ PAIRS = {
     "K8V8": (f"codes = i8, {PER_TOKEN}", f"codes = i8, {PER_TOKEN}"),
     "K4V4": (f"codes = i4, {PER_TOKEN}", f"codes = i4, {PER_TOKEN}"),
 }
+PACKAGES = ("threadpoolctl", "tqdm")  # that the command needs beside those of kvq_mlir
 MEMORY_BYTES = 512 << 20  # far beyond any last-level cache here
 LARGEST_DIFFERENCE = 1e-4  # relative L2 between fused and unfused, both float32
 

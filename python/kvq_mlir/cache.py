@@ -31,6 +31,28 @@ def check_type(name: str, value: object, expected: type) -> None:
         raise TypeError(f"expected {name} as a kvq_mlir.{expected.__name__}, got {type(value).__name__}")
 
 
+def cache_type(
+    batch: int,
+    kv_heads: int,
+    capacity: int | str,
+    head_dim: int,
+    fmt: Format,
+    dtype: str = "f16",
+    exact_first: int = 0,
+    recent: int = 0,
+) -> str:
+    """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
+    windows = f", exact_first = {exact_first}" if exact_first else ""
+    if has_window(fmt, recent):
+        windows += f", recent = {recent}"
+    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, #kvq.format<{fmt}>{windows}>"
+
+
+def has_window(fmt: Format, recent: int) -> bool:
+    """Whether the newest tokens wait exact, by choice or until their group is full."""
+    return recent + fmt.tokens > 1
+
+
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
     size = math.prod(shape) * dtype.itemsize
@@ -84,9 +106,10 @@ class Cache:
             raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
         self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
         self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.has_window = recent + fmt.tokens > 1
-        self.type = self._type_text(str(capacity))
-        self.dynamic_type = self._type_text("?")  # one kernel serves every capacity
+        self.has_window = has_window(fmt, recent)
+        self.type, self.dynamic_type = (  # one kernel serves every capacity
+            cache_type(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent) for tokens in (capacity, "?")
+        )
         self._storage = {
             name: _allocate(shape, DTYPES[element], alignment, fill)
             for name, shape, element, alignment in _kvq.cache_components(self.type, capacity)
@@ -94,13 +117,6 @@ class Cache:
         self._arrays = tuple(self._storage.values())
         self._lengths = np.zeros(batch, np.int64)
         self._flushed = np.zeros(batch, np.int64)
-
-    def _type_text(self, capacity: str) -> str:
-        windows = f", exact_first = {self.exact_first}" if self.exact_first else ""
-        if self.has_window:
-            windows += f", recent = {self.recent}"
-        shape = f"{self.batch}x{self.kv_heads}x{capacity}x{self.head_dim}x{self.dtype}"
-        return f"!kvq.cache<{shape}, #kvq.format<{self.format}>{windows}>"
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"

@@ -21,6 +21,9 @@ from .bench import Timing, plural, processor, unfused_attention
 from .model import EXPECTED_HEADER, Attend, Config, Model, causal_mask, exact_attention
 from .text import InputError, read_text
 
+# What the command needs beside the packages of kvq_mlir.
+PACKAGES = ("gguf", "matplotlib", "threadpoolctl", "tokenizers", "tqdm")
+
 
 @dataclass(frozen=True)
 class Side:

@@ -496,4 +496,80 @@ def VerifyFusedPass : Pass<"kvq-verify-fused"> {
   ];
 }
 
+def ReportFootprintPass : Pass<"kvq-report-footprint", "::mlir::ModuleOp"> {
+  let summary = "Reports the bytes of caches, temporaries and kernel launches";
+  let description = [{
+    For each function, and each cache that it takes or makes (arguments,
+    `kvq.empty`, `kvq.from_components`), an analysis remark of category
+    `kvq-report-footprint` gives the bytes of its storage, split by component.
+    They are the bytes that are allocated: both come from the one list of
+    components that the type has. With `output` the same goes to the standard
+    error stream, as a table or as JSON.
+
+    ```mlir
+    #k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
+    func.func @keys(%k: !kvq.cache<1x8x?x128xf16, #k, recent = 32>) {
+      return
+    }
+    ```
+    With `output=table capacity=4096`:
+    ```
+    footprint of @keys
+      %arg0: !kvq.cache<1x8x?x128xf16, #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, range = minmax>, recent = 32>
+        bytes            4096 tokens             fixed         per token
+        codes                2080768                 0               512
+        scales                260096                 0                64
+        zeros                 260096                 0                64
+        recent                129024            129024                 0
+        padding                    0                 0                 0
+        total                2729984            129024               640
+        alignment                  0
+    ```
+
+    - A capacity that the type leaves open comes from `capacity`. Without it only
+      the other two columns are known.
+    - `fixed` is what storage for no tokens takes: the exact windows.
+    - `per token` is what each further token adds, averaged over a token group.
+    - `padding` is what no code fills at the end of rows; `alignment`, beside the
+      total, is what is left unused between components that lie one after the
+      other in one block of memory.
+
+    Once buffers are there (from one-shot bufferization to the conversion to LLVM)
+    caches are arguments like any others, and the second part of the report
+    begins to hold something: the sum of what a function allocates for itself.
+    Temporaries of a call are allocated once, such as the workspace of token
+    splits, which grows with the query tokens; those of a work item once for each
+    iteration of a parallel loop or workgroup of a kernel that runs at a time.
+    Each op that allocates counts once, whether or not their lifetimes overlap.
+    Launches of kernels are counted too.
+
+    ```
+    footprint of @decode
+      temporaries of a call: 66560 bytes x dim(%arg0, 2)
+      temporaries of a work item: 46800 bytes
+      kernel launches: 2
+    ```
+
+    Errors: a negative capacity, a cache of 2^63 bytes or more. A buffer whose
+    size is not known (a layout, elements without a size) is left out with a
+    warning.
+
+    Numerics: changes nothing.
+  }];
+  let options = [
+    Option<"output", "output", "::mlir::kvq::FootprintOutput",
+           /*default=*/"::mlir::kvq::FootprintOutput::None",
+           "What to print beside remarks",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::kvq::FootprintOutput::None, "none", "nothing"),
+             clEnumValN(::mlir::kvq::FootprintOutput::Table, "table",
+                        "a table for each function"),
+             clEnumValN(::mlir::kvq::FootprintOutput::JSON, "json",
+                        "a JSON array of the functions"))}]>,
+    Option<"capacity", "capacity", "int64_t", /*default=*/"-1",
+           "Tokens of caches whose type leaves their capacity open (-1: not "
+           "known)">
+  ];
+}
+
 #endif // KVQ_TRANSFORMS_PASSES_TD
