@@ -4,8 +4,8 @@
 // CHECK: error: expected a capacity of at least 0, got -5
 
 func.func @too_many_heads(
-    // expected-error @below {{expected a cache of fewer than 2^63 bytes, got '!kvq.cache<1x1000000000000000x1000000x128xf16, #kvq.format<codes = none>>' for 1000000 tokens}}
-    %c: !kvq.cache<1x1000000000000000x1000000x128xf16, #kvq.format<codes = none>>) {
+    // expected-error @below {{expected a cache of fewer than 2^63 bytes, got '!kvq.cache<1x1000000000x1000000000000x128xf16, #kvq.format<codes = none>>' for 1000000000000 tokens}}
+    %c: !kvq.cache<1x1000000000x1000000000000x128xf16, #kvq.format<codes = none>>) {
   return
 }
 
