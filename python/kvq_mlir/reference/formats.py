@@ -62,7 +62,7 @@ class CodeType:
     bits: int
     signed: bool
 
-    WIDTHS = (2, 4, 8)
+    WIDTHS = (2, 3, 4, 5, 6, 8)
 
     @property
     def highest(self) -> int:

@@ -1,11 +1,11 @@
-"""Elements to codes and back (rules R1 to R11), and the packing of codes (rule R13)."""
+"""Elements to codes and back (rules R1 to R11)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from . import ranges
-from .formats import CodeType, FloatType, Format
+from .formats import FloatType, Format
 
 # Sums, quotients and roundings that overflow, underflow or meet a NaN are part of the rules, not accidents.
 _quiet = np.errstate(over="ignore", under="ignore", invalid="ignore")
@@ -105,45 +105,3 @@ def dequantize(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, 
 def dequantize64(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:
     """The float64 values of codes [..., tokens, dim]: the product exact, the sum rounded once (rule R11)."""
     return _dequantize(codes, scales, zeros, fmt, np.float64)
-
-
-def pack(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Pack rows of codes [..., dim] (int8 or uint8) into bytes [..., dim*bits/8], in planes (rule R13).
-
-    Raises ValueError if the planes do not divide dim (with both numbers) or a code does not fit into `bits` bits.
-    """
-    planes = _planes(bits)
-    codes = np.asarray(codes)
-    if codes.dtype not in (np.int8, np.uint8):
-        raise TypeError(f"expected int8 or uint8 codes, got {codes.dtype}")
-    dim = codes.shape[-1]
-    if dim % planes:
-        raise ValueError(f"row of {dim} codes is not divisible by the {planes} codes of a byte")
-    lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if codes.dtype == np.int8 else (0, 2**bits - 1)
-    if np.any((codes < lowest) | (codes > highest)):
-        raise ValueError(f"codes outside {lowest} ... {highest} do not fit into {bits} bits")
-    fields = codes.view(np.uint8) & np.uint8(2**bits - 1)
-    packed = np.zeros((*codes.shape[:-1], dim // planes), np.uint8)
-    for plane, part in enumerate(np.split(fields, planes, axis=-1)):
-        packed |= part << np.uint8(plane * bits)
-    return packed
-
-
-def unpack(packed: np.ndarray, bits: int, signed: bool) -> np.ndarray:
-    """The inverse of `pack`: bytes [..., dim*bits/8] to codes [..., dim], int8 if signed, else uint8."""
-    planes = _planes(bits)
-    packed = np.asarray(packed)
-    if packed.dtype != np.uint8:
-        raise TypeError(f"expected uint8 bytes, got {packed.dtype}")
-    parts = [(packed >> np.uint8(plane * bits)) & np.uint8(2**bits - 1) for plane in range(planes)]
-    fields = np.concatenate(parts, axis=-1)
-    if not signed:
-        return fields
-    sign = np.int16(2 ** (bits - 1))
-    return ((fields.astype(np.int16) ^ sign) - sign).astype(np.int8)
-
-
-def _planes(bits: int) -> int:
-    if bits not in CodeType.WIDTHS:
-        raise ValueError(f"cannot pack codes of {bits} bits, expected one of {CodeType.WIDTHS}")
-    return 8 // bits
