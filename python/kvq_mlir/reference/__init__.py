@@ -8,13 +8,16 @@ The rules, numbered R1, R2, ..., are in docs/Semantics.md.
 
 from .attention import attention
 from .cache import Cache
-from .formats import CodeType, FloatType, Format, Zero
+from .codes import CodeType, FloatCodes
+from .floats import FloatType
+from .formats import Format, Zero
 from .packing import pack, unpack
 from .quantization import dequantize, dequantize64, quantize, to_element
 
 __all__ = [
     "Cache",
     "CodeType",
+    "FloatCodes",
     "FloatType",
     "Format",
     "Zero",

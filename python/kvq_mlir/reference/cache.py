@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .formats import FloatType, Format
-from .quantization import dequantize64, quantize, to_element
+from .formats import Format
+from .quantization import dequantize64, element_type, quantize, to_element
 
 
 @dataclass
@@ -23,7 +23,7 @@ class _Sequence:
 class Cache:
     """A cache of `batch` sequences, each of up to `capacity` tokens of shape [heads, dim].
 
-    fmt: the format of quantized tokens. dtype: the element type T, "f16" or "f32". exact_first: how many tokens at the
+    fmt: the format of quantized tokens. dtype: the element type T, "f16", "bf16" or "f32". exact_first: how many tokens at the
     start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a group are
     quantized as soon as all of them and `recent` newer ones are there.
     Raises ValueError for negative sizes and for a dim that the format's groups do not tile.
@@ -43,7 +43,7 @@ class Cache:
         if min(batch, heads, dim, capacity, exact_first, recent) < 0:
             sizes = f"{batch=} {heads=} {dim=} {capacity=} {exact_first=} {recent=}"
             raise ValueError(f"sizes must not be negative, got {sizes}")
-        FloatType.named(dtype)
+        element_type(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
@@ -92,7 +92,7 @@ class Cache:
         sequence.window.append(token)
         n = self.fmt.tokens
         if self.fmt.codes is not None and len(sequence.window) == self.recent + n:
-            oldest = np.stack(sequence.window[:n], axis=1)
+            oldest = element_type(self.dtype).decode(np.stack(sequence.window[:n], axis=1))
             del sequence.window[:n]
             sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype)))
 
@@ -134,7 +134,7 @@ class Cache:
     def _exact64(self, tokens: list[np.ndarray]) -> np.ndarray:
         if not tokens:
             return np.zeros((self.heads, 0, self.dim))
-        return np.stack(tokens, axis=1).astype(np.float64)
+        return element_type(self.dtype).decode(np.stack(tokens, axis=1)).astype(np.float64)
 
 
 def _drop_batch(parts: tuple[np.ndarray | None, ...]) -> tuple[np.ndarray | None, ...]:

@@ -5,82 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-
-import numpy as np
 
 from . import ranges
+from .codes import CodeType, FloatCodes
+from .floats import FloatType
 
 
-@dataclass(frozen=True)
-class FloatType:
-    """An IEEE binary type of elements or metadata.
-
-    `largest`, `smallest_normal` and `unit` (the smallest positive subnormal) are Python floats, all exact.
-    """
-
-    name: str
-    dtype: np.dtype
-    largest: float
-    smallest_normal: float
-    unit: float
-
-    def __str__(self) -> str:
-        return self.name
-
-    @staticmethod
-    def named(name: str) -> FloatType:
-        """The type called `name`; ValueError if there is none."""
-        if name not in _FLOAT_TYPES:
-            raise ValueError(f"unknown type '{name}', expected one of {', '.join(_FLOAT_TYPES)}")
-        return _FLOAT_TYPES[name]
-
-    def scale_cap(self, highest_code: int) -> np.float32:
-        """Rule R5's cap: the largest value of this type whose product with `highest_code` is at most max(f32)."""
-        bound = Fraction(_FLOAT_TYPES["f32"].largest) / highest_code
-        if bound >= Fraction(self.largest):
-            return np.float32(self.largest)
-        cap = self.dtype.type(float(bound))
-        while Fraction(float(cap)) > bound:
-            cap = np.nextafter(cap, self.dtype.type(0))
-        return np.float32(cap)
-
-
-_FLOAT_TYPES = {
-    t.name: t
-    for t in (
-        FloatType("f16", np.dtype(np.float16), 65504.0, 2.0**-14, 2.0**-24),
-        FloatType("f32", np.dtype(np.float32), (2.0**24 - 1) * 2.0**104, 2.0**-126, 2.0**-149),
-    )
-}
-
-
-@dataclass(frozen=True)
-class CodeType:
-    """Integer codes of `bits` bits: symmetric if signed, starting at 0 if not."""
-
-    bits: int
-    signed: bool
-
-    WIDTHS = (2, 3, 4, 5, 6, 8)
-
-    @property
-    def highest(self) -> int:
-        """N of the rules: the largest code."""
-        return 2 ** (self.bits - 1) - 1 if self.signed else 2**self.bits - 1
-
-    @property
-    def lowest(self) -> int:
-        """M of the rules: the smallest code that quantization produces."""
-        return -self.highest if self.signed else 0
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The NumPy type of one unpacked code."""
-        return np.dtype(np.int8 if self.signed else np.uint8)
-
-    def __str__(self) -> str:
-        return f"{'' if self.signed else 'u'}i{self.bits}"
+METADATA_TYPES = ("f16", "f32")
 
 
 @dataclass(frozen=True)
@@ -107,7 +38,7 @@ class Format:
     Raises ValueError if the fields contradict each other.
     """
 
-    codes: CodeType | None
+    codes: CodeType | FloatCodes | None
     group: tuple[int, int | None] | None = None
     scale: FloatType | None = None
     zero: Zero | None = None
@@ -124,9 +55,10 @@ class Format:
                 raise ValueError(f"codes = {self.codes} needs '{name}'")
         if self.range is None:
             object.__setattr__(self, "range", self._default_range())
-        if self.zero is None and not self.codes.signed:
+        needs_zero = isinstance(self.codes, CodeType) and not self.codes.signed
+        if self.zero is None and needs_zero:
             raise ValueError(f"unsigned codes {self.codes} need a zero, such as zero = min f16")
-        if self.zero is not None and self.codes.signed:
+        if self.zero is not None and not needs_zero:
             raise ValueError(f"zero = {self.zero} needs unsigned codes, got {self.codes}")
         if self.range not in ranges.POLICIES:
             raise ValueError(f"unknown range '{self.range}', expected one of {', '.join(ranges.POLICIES)}")
@@ -193,13 +125,15 @@ def _split_fields(text: str) -> list[str]:
     return re.split(r",(?![^\[]*\])", text)
 
 
-def _parse_codes(value: str) -> CodeType | None:
+def _parse_codes(value: str) -> CodeType | FloatCodes | None:
     if value == "none":
         return None
+    if value in FloatCodes.NAMES:
+        return FloatCodes(FloatType.named(value))
     match = re.fullmatch(r"(u?)i([1-9][0-9]*)", value)
     if not match or int(match[2]) not in CodeType.WIDTHS:
         known = [str(CodeType(bits, signed)) for signed in (True, False) for bits in CodeType.WIDTHS]
-        raise ValueError(f"unknown codes '{value}', expected one of {', '.join(known)}, none")
+        raise ValueError(f"unknown codes '{value}', expected one of {', '.join([*known, *FloatCodes.NAMES])}, none")
     return CodeType(int(match[2]), signed=not match[1])
 
 
@@ -219,13 +153,19 @@ def _parse_zero(value: str) -> Zero:
     kind, _, type_name = value.partition(" ")
     if kind not in Zero.KINDS or not type_name.strip():
         raise ValueError(f"unknown zero '{value}', expected one of {', '.join(k + ' <type>' for k in Zero.KINDS)}")
-    return Zero(kind, FloatType.named(type_name.strip()))
+    return Zero(kind, _parse_metadata_type(type_name.strip()))
+
+
+def _parse_metadata_type(value: str) -> FloatType:
+    if value not in METADATA_TYPES:
+        raise ValueError(f"unknown type '{value}', expected one of {', '.join(METADATA_TYPES)}")
+    return FloatType.named(value)
 
 
 _FIELD_PARSERS: dict[str, Callable] = {
     "codes": _parse_codes,
     "group": _parse_group,
-    "scale": FloatType.named,
+    "scale": _parse_metadata_type,
     "zero": _parse_zero,
     "range": str,
 }
