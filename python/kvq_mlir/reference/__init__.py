@@ -3,25 +3,32 @@
 Codes are computed in IEEE float32, attention in float64. Everything here is written from the text of the semantics,
 not from any compiled code, so that the compiled code can be checked against it. Shapes are [batch, heads, tokens, dim].
 
+NumPy has no bf16 and no 8-bit floats: elements and metadata of such a type are arrays of bit patterns, uint16 for bf16
+and uint8 for f8E8M0FNU and f8E4M3FN. `decode_metadata` and `FloatType.decode` give their values.
+
 The rules, numbered R1, R2, ..., are in docs/Semantics.md.
 """
 
 from .attention import attention
 from .cache import Cache
+from .calibration import Calibration
 from .codes import CodeType, FloatCodes
 from .floats import FloatType
 from .formats import Format, Zero
+from .metadata import decode_metadata
 from .packing import pack, unpack
 from .quantization import dequantize, dequantize64, quantize, to_element
 
 __all__ = [
     "Cache",
+    "Calibration",
     "CodeType",
     "FloatCodes",
     "FloatType",
     "Format",
     "Zero",
     "attention",
+    "decode_metadata",
     "dequantize",
     "dequantize64",
     "pack",

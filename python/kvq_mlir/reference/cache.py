@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .calibration import Calibration
 from .formats import Format
 from .quantization import dequantize64, element_type, quantize, to_element
 
@@ -25,8 +26,9 @@ class Cache:
 
     fmt: the format of quantized tokens. dtype: the element type T, "f16", "bf16" or "f32". exact_first: how many tokens at the
     start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a group are
-    quantized as soon as all of them and `recent` newer ones are there.
-    Raises ValueError for negative sizes and for a dim that the format's groups do not tile.
+    quantized as soon as all of them and `recent` newer ones are there. calibration: the given values that fmt needs.
+    Raises ValueError for negative sizes, for a dim that the format's groups do not tile, and for a calibration that is
+    not what the format needs.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Cache:
         dtype: str = "f16",
         exact_first: int = 0,
         recent: int = 0,
+        calibration: Calibration | None = None,
     ) -> None:
         if min(batch, heads, dim, capacity, exact_first, recent) < 0:
             sizes = f"{batch=} {heads=} {dim=} {capacity=} {exact_first=} {recent=}"
@@ -46,6 +49,8 @@ class Cache:
         element_type(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
+        self.calibration = Calibration() if calibration is None else calibration
+        self.calibration.check(fmt, heads, dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
         self.dtype, self.exact_first, self.recent = dtype, exact_first, recent
         self._sequences = [_Sequence() for _ in range(batch)]
@@ -94,7 +99,7 @@ class Cache:
         if self.fmt.codes is not None and len(sequence.window) == self.recent + n:
             oldest = element_type(self.dtype).decode(np.stack(sequence.window[:n], axis=1))
             del sequence.window[:n]
-            sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype)))
+            sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype, self.calibration)))
 
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
@@ -127,7 +132,7 @@ class Cache:
         sequence = self._sequences[b]
         parts = [self._exact64(sequence.first)]
         if self.fmt.codes is not None:
-            parts.append(dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt))
+            parts.append(dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt, self.calibration))
         parts.append(self._exact64(sequence.window))
         return np.concatenate(parts, axis=1)
 

@@ -18,7 +18,8 @@ class FloatType:
     """A binary floating-point type.
 
     The bit pattern is sign, exponent (biased by `bias`), mantissa. Exponent 0 holds zero and the subnormals. `last` is
-    the pattern of the largest finite value, `nan` the NaN that is stored, or None where the type has none.
+    the pattern of the largest finite value, `nan` the NaN that is stored, or None where the type has none. A type that is
+    only an exponent (`signed` false, no mantissa) has neither zero nor subnormals: exponent 0 is its smallest power of 2.
     """
 
     name: str
@@ -27,6 +28,7 @@ class FloatType:
     bias: int
     last: int
     nan: int | None
+    signed: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -40,7 +42,7 @@ class FloatType:
 
     @property
     def bits(self) -> int:
-        return 1 + self.exponent_bits + self.mantissa_bits
+        return self.signed + self.exponent_bits + self.mantissa_bits
 
     @property
     def dtype(self) -> np.dtype:
@@ -52,7 +54,7 @@ class FloatType:
     def value(self, pattern: int) -> float:
         """The exact value of a finite, non-negative pattern."""
         exponent, mantissa = divmod(pattern, 2**self.mantissa_bits)
-        if exponent == 0:
+        if exponent == 0 and self.signed:
             return mantissa * 2.0 ** (1 - self.bias - self.mantissa_bits)
         return (2**self.mantissa_bits + mantissa) * 2.0 ** (exponent - self.bias - self.mantissa_bits)
 
@@ -64,12 +66,12 @@ class FloatType:
     @property
     def smallest_normal(self) -> float:
         """normal(X) of the rules."""
-        return self.value(2**self.mantissa_bits)
+        return self.value(2**self.mantissa_bits) if self.signed else self.value(0)
 
     @property
     def unit(self) -> float:
         """unit(X) of the rules: the smallest positive value."""
-        return self.value(1)
+        return self.value(1) if self.signed else self.value(0)
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -94,6 +96,12 @@ class FloatType:
         tie = middles[np.minimum(below, len(middles) - 1)] == magnitude
         return below + (tie & (below % 2 == 1))  # patterns are even where mantissas are
 
+    def up(self, x: np.ndarray) -> np.ndarray:
+        """Bit patterns of non-negative float32 values rounded up, saturating. NaN gives the stored NaN."""
+        above = np.searchsorted(self.table, np.asarray(x, np.float64), side="left")
+        pattern = np.where(np.isnan(x), self.nan, np.minimum(above, self.last))
+        return pattern.astype(_pattern_dtype(self.bits))
+
     def _signed(self, x: np.ndarray, magnitude: np.ndarray) -> np.ndarray:
         pattern = magnitude + (np.signbit(x).astype(np.int64) << (self.bits - 1))
         if self.nan is not None:
@@ -117,13 +125,13 @@ class FloatType:
             raise TypeError(f"expected {self.name} as {self.dtype}, got {stored.dtype}")
         if self.dtype.kind == "f":
             return stored.astype(np.float32)
-        sign = 2 ** (self.bits - 1)
+        sign = 2 ** (self.bits - 1) if self.signed else 2**self.bits
         magnitude = stored.astype(np.int64) & (sign - 1)
         values = self.table[np.minimum(magnitude, self.last)]
         values = np.where(magnitude > self.last, np.nan, values)
         if self.name in ("bf16", "f8E5M2"):
             values = np.where(magnitude == self.last + 1, np.inf, values)
-        return np.where(stored & stored.dtype.type(sign), -values, values).astype(np.float32)
+        return np.where(stored.astype(np.int64) & sign, -values, values).astype(np.float32)
 
     def cap(self, largest_code: float) -> np.float32:
         """Rule R5's cap: the largest value of this type whose product with `largest_code` is at most max(f32)."""
@@ -153,5 +161,6 @@ TYPES = {
         FloatType("f6E2M3FN", 2, 3, 1, 0x1F, None),
         FloatType("f6E3M2FN", 3, 2, 3, 0x1F, None),
         FloatType("f4E2M1FN", 2, 1, 1, 0x07, None),
+        FloatType("f8E8M0FNU", 8, 0, 127, 0xFE, 0xFF, signed=False),
     )
 }

@@ -11,17 +11,23 @@ from .codes import CodeType, FloatCodes
 from .floats import FloatType
 
 
-METADATA_TYPES = ("f16", "f32")
+SCALE_TYPES = ("f16", "bf16", "f32", "f8E8M0FNU", "f8E4M3FN")
+MINIMUM_TYPES = ("f16", "bf16", "f32")
+POINT_TYPES = ("i8", "ui8", "f16", "bf16", "f32")
 
 
 @dataclass(frozen=True)
 class Zero:
-    """What code 0 means: a stored real number of type `type`."""
+    """What code 0 means.
+
+    `min`: the stored real number (of a float type). `point`: the stored zero point is the code, perhaps between two
+    codes, that means 0; it is of a float type or an integer.
+    """
 
     kind: str
-    type: FloatType
+    type: FloatType | CodeType
 
-    KINDS = ("min",)
+    KINDS = ("min", "point")
 
     def __str__(self) -> str:
         return f"{self.kind} {self.type}"
@@ -33,7 +39,8 @@ class Format:
 
     codes: the code type, or None for `codes = none` (everything exact; then the other fields are None).
     group: (tokens, channels); channels None means the whole axis (`*`).
-    scale: type of the scale. zero: None for symmetric codes. range: the name of the range policy.
+    scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
+    multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the name of the range policy.
 
     Raises ValueError if the fields contradict each other.
     """
@@ -43,10 +50,11 @@ class Format:
     scale: FloatType | None = None
     zero: Zero | None = None
     range: str | None = None
+    outer: FloatType | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
-            for name in ("group", "scale", "zero", "range"):
+            for name in ("group", "scale", "zero", "range", "outer"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
             return
@@ -60,6 +68,10 @@ class Format:
             raise ValueError(f"unsigned codes {self.codes} need a zero, such as zero = min f16")
         if self.zero is not None and not needs_zero:
             raise ValueError(f"zero = {self.zero} needs unsigned codes, got {self.codes}")
+        if self.zero is not None and isinstance(self.zero.type, CodeType):
+            needed, held = self.codes.highest, 2 ** (self.zero.type.bits - self.zero.type.signed) - 1
+            if held < needed:
+                raise ValueError(f"zero = {self.zero} holds zero points up to {held}, but those of {self.codes} reach {needed}")
         if self.range not in ranges.POLICIES:
             raise ValueError(f"unknown range '{self.range}', expected one of {', '.join(ranges.POLICIES)}")
         if ranges.POLICIES[self.range].has_minimum != (self.zero is not None):
@@ -91,7 +103,8 @@ class Format:
         if self.codes is None:
             return "codes = none"
         channels = "*" if self.group[1] is None else self.group[1]
-        parts = [f"codes = {self.codes}", f"group = [{self.group[0]}, {channels}]", f"scale = {self.scale}"]
+        outer = "" if self.outer is None else f" of {self.outer}"
+        parts = [f"codes = {self.codes}", f"group = [{self.group[0]}, {channels}]", f"scale = {self.scale}{outer}"]
         if self.zero is not None:
             parts.append(f"zero = {self.zero}")
         if self.range != self._default_range():
@@ -115,6 +128,8 @@ class Format:
             if name in fields:
                 raise ValueError(f"field '{name}' is given twice in '{text}'")
             fields[name] = _FIELD_PARSERS[name](value)
+        if "scale" in fields:
+            fields["scale"], fields["outer"] = fields["scale"]
         if "codes" not in fields:
             raise ValueError(f"expected 'codes = ...' in '{text}'")
         return Format(**fields)
@@ -153,19 +168,25 @@ def _parse_zero(value: str) -> Zero:
     kind, _, type_name = value.partition(" ")
     if kind not in Zero.KINDS or not type_name.strip():
         raise ValueError(f"unknown zero '{value}', expected one of {', '.join(k + ' <type>' for k in Zero.KINDS)}")
-    return Zero(kind, _parse_metadata_type(type_name.strip()))
+    name, known = type_name.strip(), MINIMUM_TYPES if kind == "min" else POINT_TYPES
+    if name not in known:
+        raise ValueError(f"unknown type '{name}' of zero = {kind}, expected one of {', '.join(known)}")
+    return Zero(kind, CodeType(8, name == "i8") if name.endswith("i8") else FloatType.named(name))
 
 
-def _parse_metadata_type(value: str) -> FloatType:
-    if value not in METADATA_TYPES:
-        raise ValueError(f"unknown type '{value}', expected one of {', '.join(METADATA_TYPES)}")
-    return FloatType.named(value)
+def _parse_scale(value: str) -> tuple[FloatType, FloatType | None]:
+    inner, of, outer = (s.strip() for s in value.partition(" of "))
+    if inner not in SCALE_TYPES:
+        raise ValueError(f"unknown type '{inner}' of the scale, expected one of {', '.join(SCALE_TYPES)}")
+    if of and (inner, outer) != ("f8E4M3FN", "f32"):
+        raise ValueError(f"unknown two-level scale '{value}', expected f8E4M3FN of f32")
+    return FloatType.named(inner), FloatType.named(outer) if of else None
 
 
 _FIELD_PARSERS: dict[str, Callable] = {
     "codes": _parse_codes,
     "group": _parse_group,
-    "scale": _parse_metadata_type,
+    "scale": _parse_scale,
     "zero": _parse_zero,
     "range": str,
 }
