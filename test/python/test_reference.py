@@ -5,7 +5,6 @@ import secrets
 
 import numpy as np
 import pytest
-
 from kvq_mlir import metrics, reference
 from kvq_mlir.reference import Cache, Format
 

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from kvq_mlir import reference
 from kvq_mlir.reference import Cache, Calibration, FloatType, Format
 
@@ -33,7 +32,9 @@ def one_group(values, text: str, dtype: str = "f32", **given):
 
 def round_trip(values, text: str, dtype: str = "f32", **given) -> list[float]:
     f, calibration = fmt(text), Calibration(**given) if given else None
-    return reference.dequantize(*reference.quantize(row(values), f, dtype, calibration), f, calibration).flatten().tolist()
+    return (
+        reference.dequantize(*reference.quantize(row(values), f, dtype, calibration), f, calibration).flatten().tolist()
+    )
 
 
 # --- small floating-point types ------------------------------------------------------------------------------------
@@ -141,7 +142,10 @@ def test_every_float_code_round_trips(name):
     values = np.concatenate([kind.table, -kind.table]).astype(np.float32)
     f = fmt(f"codes = {name}, group = [1, *], scale = f32")
     codes, scales, _ = reference.quantize(row(values * 4), f, "f32")
-    assert codes.flatten().tolist() == [*range(kind.last + 1), *(2 ** (kind.bits - 1) + i for i in range(kind.last + 1))]
+    assert codes.flatten().tolist() == [
+        *range(kind.last + 1),
+        *(2 ** (kind.bits - 1) + i for i in range(kind.last + 1)),
+    ]
     assert np.array_equal(reference.dequantize(codes, scales, None, f), row(values * 4))
 
 
@@ -238,7 +242,10 @@ def test_bf16_minimum():
 def test_decode_metadata():
     assert reference.decode_metadata(np.uint16([0x3F80, 0xC020]), FloatType.named("bf16")).tolist() == [1, -2.5]
     assert reference.decode_metadata(np.uint8([126, 200]), FloatType.named("f8E8M0FNU")).tolist() == [0.5, 2.0**73]
-    assert reference.decode_metadata(np.uint8([0x8F, 200]), reference.CodeType(8, False)).tolist() == [143, 200]  # case 10
+    assert reference.decode_metadata(np.uint8([0x8F, 200]), reference.CodeType(8, False)).tolist() == [
+        143,
+        200,
+    ]  # case 10
     with pytest.raises(TypeError, match="bf16 as uint16, got float32"):
         reference.decode_metadata(np.float32([1]), FloatType.named("bf16"))
 
@@ -324,7 +331,8 @@ def test_scale_and_zero_errors(text, message):
 
 
 @pytest.mark.parametrize(
-    "text", [NVFP4, "codes = i4, group = [1, 32], scale = bf16", "codes = ui8, group = [4, 1], scale = f16, zero = point ui8"]
+    "text",
+    [NVFP4, "codes = i4, group = [1, 32], scale = bf16", "codes = ui8, group = [4, 1], scale = f16, zero = point ui8"],
 )
 def test_text_round_trips(text):
     assert str(fmt(text)) == text and fmt(str(fmt(text))) == fmt(text)
@@ -355,7 +363,11 @@ def test_integer_zero_points_are_rounded_to_even_and_float_ones_kept():
     assert one_group([-2.5, 12.5, 1], "codes = ui4, group = [1, *], scale = f16, zero = point i8") == ([0, 14, 3], 1, 2)
     got = one_group([-2.5, 12.5, 1], "codes = ui4, group = [1, *], scale = f16, zero = point f16")
     assert got == ([0, 15, 4], 1, 2.5)
-    assert round_trip([-2.5, 12.5, 1], "codes = ui4, group = [1, *], scale = f16, zero = point f16") == [-2.5, 12.5, 1.5]
+    assert round_trip([-2.5, 12.5, 1], "codes = ui4, group = [1, *], scale = f16, zero = point f16") == [
+        -2.5,
+        12.5,
+        1.5,
+    ]
     # The stored scale counts: -1 ... 2 has scale 1638/8192 in f16, zero point 5.0012, of which f16 keeps 5.
     text = "codes = ui4, group = [1, *], scale = f16, zero = point "
     assert one_group([-1, 2], text + "f32")[2] == float(np.float32(8192) / np.float32(1638))

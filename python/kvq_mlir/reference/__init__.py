@@ -12,22 +12,25 @@ The rules, numbered R1, R2, ..., are in docs/Semantics.md.
 from .attention import attention
 from .cache import Cache
 from .calibration import Calibration
-from .codes import CodeType, FloatCodes
+from .codes import Codebook, CodeType, FloatCodes
 from .floats import FloatType
 from .formats import Format, Zero
 from .metadata import decode_metadata
 from .packing import pack, unpack
-from .quantization import dequantize, dequantize64, quantize, to_element
+from .quantization import Clipped, count_clipped, dequantize, dequantize64, quantize, to_element
 
 __all__ = [
     "Cache",
     "Calibration",
+    "Clipped",
     "CodeType",
+    "Codebook",
     "FloatCodes",
     "FloatType",
     "Format",
     "Zero",
     "attention",
+    "count_clipped",
     "decode_metadata",
     "dequantize",
     "dequantize64",

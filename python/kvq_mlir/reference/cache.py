@@ -24,9 +24,10 @@ class _Sequence:
 class Cache:
     """A cache of `batch` sequences, each of up to `capacity` tokens of shape [heads, dim].
 
-    fmt: the format of quantized tokens. dtype: the element type T, "f16", "bf16" or "f32". exact_first: how many tokens at the
-    start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a group are
-    quantized as soon as all of them and `recent` newer ones are there. calibration: the given values that fmt needs.
+    fmt: the format of quantized tokens. dtype: the element type T, "f16", "bf16" or "f32". exact_first: how many tokens
+    at the start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a
+    group are quantized as soon as all of them and `recent` newer ones are there. calibration: the given values that fmt
+    needs.
     Raises ValueError for negative sizes, for a dim that the format's groups do not tile, and for a calibration that is
     not what the format needs.
     """
@@ -104,25 +105,31 @@ class Cache:
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
         self._need_codes()
-        return self._joined(b, 0, self.dim, self.fmt.tokens, self.fmt.codes.dtype)
+        return self._joined(b, 0, self.dim, self.fmt.codes.dtype)
 
     def scales(self, b: int) -> np.ndarray:
-        """Scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]."""
+        """Stored scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]; [heads, 1, dim/g] where static."""
         self._need_codes()
-        return self._joined(b, 1, self.dim // self.fmt.channels(self.dim), 1, self.fmt.scale.dtype)
+        return self._metadata(b, 1, self.calibration.scales, self.fmt.scale.dtype)
 
     def zeros(self, b: int) -> np.ndarray | None:
-        """Zeros of sequence b's quantized tokens, [heads, flushed/n, dim/g], or None for symmetric codes."""
+        """Stored zeros, as `scales`, or None without a zero."""
         self._need_codes()
         if self.fmt.zero is None:
             return None
-        return self._joined(b, 2, self.dim // self.fmt.channels(self.dim), 1, self.fmt.zero.type.dtype)
+        return self._metadata(b, 2, self.calibration.zeros, self.fmt.zero.type.dtype)
+
+    def _metadata(self, b: int, part: int, given: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+        groups = self.dim // self.fmt.channels(self.dim)
+        if given is not None:
+            return np.broadcast_to(given[:, np.newaxis], (self.heads, 1, groups))
+        return self._joined(b, part, groups, dtype)
 
     def _need_codes(self) -> None:
         if self.fmt.codes is None:
             raise ValueError("codes = none: this cache has neither codes nor scales nor zeros")
 
-    def _joined(self, b: int, part: int, width: int, rows: int, dtype: np.dtype) -> np.ndarray:
+    def _joined(self, b: int, part: int, width: int, dtype: np.dtype) -> np.ndarray:
         groups = [group[part] for group in self._sequences[b].groups]
         empty = np.zeros((self.heads, 0, width), dtype)
         return np.concatenate([empty, *groups], axis=1)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .codes import CodeType
 from .formats import Format
+from .metadata import decode_metadata
 
 
 @dataclass(frozen=True)
@@ -14,11 +16,14 @@ class Calibration:
     """Given values of one side of one layer, for a format that asks for them.
 
     outer: float32 [heads], or [1] for all heads: the outer scale of a two-level one.
+    scales, zeros: the stored scales and zeros of a static range, [heads, dim/g] or [1, dim/g], in the format's types.
     """
 
     outer: np.ndarray | None = None
+    scales: np.ndarray | None = None
+    zeros: np.ndarray | None = None
 
-    FIELDS = ("outer",)
+    FIELDS = ("outer", "scales", "zeros")
     OUTER_RANGE = (2.0**-100, 2.0**100)
 
     def check(self, fmt: Format, heads: int, dim: int) -> None:
@@ -33,10 +38,30 @@ class Calibration:
             lowest, highest = self.OUTER_RANGE
             if not np.all((self.outer >= lowest) & (self.outer <= highest)):
                 raise ValueError(f"outer scales must be within 2^-100 ... 2^100, got {self.outer.tolist()}")
+        if self.scales is not None:
+            self._check_static(fmt, heads, dim)
+
+    def _check_static(self, fmt: Format, heads: int, dim: int) -> None:
+        groups = dim // fmt.channels(dim)
+        shapes = [(heads, groups), (1, groups)]
+        _check_array("scales", self.scales, fmt.scale.dtype, shapes)
+        cap = fmt.scale.cap(fmt.codes.largest) if fmt.outer is None else fmt.scale.largest
+        scales = decode_metadata(self.scales, fmt.scale)
+        if not np.all((scales > 0) & (scales <= cap)):
+            raise ValueError(f"static scales must be above 0 and at most {cap}, got {scales.tolist()}")
+        if self.zeros is None:
+            return
+        _check_array("zeros", self.zeros, fmt.zero.type.dtype, shapes)
+        zeros = decode_metadata(self.zeros, fmt.zero.type)
+        highest = fmt.codes.highest if isinstance(fmt.zero.type, CodeType) else fmt.zero.type.largest
+        lowest = 0 if isinstance(fmt.zero.type, CodeType) else -highest
+        if not np.all((zeros >= lowest) & (zeros <= highest)):
+            raise ValueError(f"static zeros must be within {lowest} ... {highest}, got {zeros.tolist()}")
 
 
 def _needs(fmt: Format) -> dict[str, bool]:
-    return {"outer": fmt.outer is not None}
+    static = fmt.codes is not None and fmt.policy.kind == "static"
+    return {"outer": fmt.outer is not None, "scales": static, "zeros": static and fmt.zero is not None}
 
 
 def _check_array(name: str, array: np.ndarray, dtype: np.dtype, shapes: list[tuple[int, ...]]) -> None:

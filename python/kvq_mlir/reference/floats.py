@@ -18,8 +18,9 @@ class FloatType:
     """A binary floating-point type.
 
     The bit pattern is sign, exponent (biased by `bias`), mantissa. Exponent 0 holds zero and the subnormals. `last` is
-    the pattern of the largest finite value, `nan` the NaN that is stored, or None where the type has none. A type that is
-    only an exponent (`signed` false, no mantissa) has neither zero nor subnormals: exponent 0 is its smallest power of 2.
+    the pattern of the largest finite value, `nan` the NaN that is stored, or None where the type has none. A type that
+    is only an exponent (`signed` false, no mantissa) has neither zero nor subnormals: exponent 0 is its smallest power
+    of 2.
     """
 
     name: str

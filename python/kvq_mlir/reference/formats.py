@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import ranges
-from .codes import CodeType, FloatCodes
+from .codes import Codebook, CodeType, FloatCodes
 from .floats import FloatType
-
+from .ranges import Range
 
 SCALE_TYPES = ("f16", "bf16", "f32", "f8E8M0FNU", "f8E4M3FN")
 MINIMUM_TYPES = ("f16", "bf16", "f32")
@@ -38,15 +37,15 @@ class Format:
     """How a group of elements is represented.
 
     codes: the code type, or None for `codes = none` (everything exact; then the other fields are None).
-    group: (tokens, channels); channels None means the whole axis (`*`).
+    group: (tokens, channels); None means the whole axis (`*`), for tokens only with a static range.
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
-    multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the name of the range policy.
+    multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
 
     Raises ValueError if the fields contradict each other.
     """
 
-    codes: CodeType | FloatCodes | None
-    group: tuple[int, int | None] | None = None
+    codes: CodeType | FloatCodes | Codebook | None
+    group: tuple[int | None, int | None] | None = None
     scale: FloatType | None = None
     zero: Zero | None = None
     range: str | None = None
@@ -71,11 +70,36 @@ class Format:
         if self.zero is not None and isinstance(self.zero.type, CodeType):
             needed, held = self.codes.highest, 2 ** (self.zero.type.bits - self.zero.type.signed) - 1
             if held < needed:
-                raise ValueError(f"zero = {self.zero} holds zero points up to {held}, but those of {self.codes} reach {needed}")
-        if self.range not in ranges.POLICIES:
-            raise ValueError(f"unknown range '{self.range}', expected one of {', '.join(ranges.POLICIES)}")
-        if ranges.POLICIES[self.range].has_minimum != (self.zero is not None):
+                raise ValueError(
+                    f"zero = {self.zero} holds zero points up to {held}, but those of {self.codes} reach {needed}"
+                )
+        object.__setattr__(self, "range", str(self.policy))
+        self._check_range()
+
+    def _check_range(self) -> None:
+        kind = self.policy.kind
+        if kind == ("minmax" if self.zero is None else "absmax"):
             raise ValueError(f"range = {self.range} does not fit {self._zero_text()}; use {self._default_range()}")
+        if kind in ("rms", "norm") and not isinstance(self.codes, Codebook):
+            raise ValueError(f"range = {self.range} needs a codebook, got codes = {self.codes}")
+        if (kind == "static") != (self.group[0] is None):
+            group = f"group = [{_size(self.group[0])}, {_size(self.group[1])}]"
+            if kind == "static":
+                raise ValueError(f"range = static needs group = [*, ...], got {group}")
+            raise ValueError(f"{group} spans all tokens and needs a static range, got range = {self.range}")
+        if isinstance(self.codes, Codebook) and self.scale.name == "f8E8M0FNU" and 0 not in self.codes.table:
+            raise ValueError(f"scale = f8E8M0FNU has no zero, and codes = {self.codes} have no value 0")
+
+    @property
+    def policy(self) -> Range:
+        """The range policy, parsed."""
+        return Range.parse(self.range)
+
+    def codes_for(self, dim: int) -> CodeType | FloatCodes | Codebook:
+        """The codes of rows of `dim` elements: with range = norm the codebook's values depend on the group's size."""
+        if self.policy.kind != "norm":
+            return self.codes
+        return self.codes.over_root(self.group[0] * self.channels(dim))
 
     def _default_range(self) -> str:
         return "absmax" if self.zero is None else "minmax"
@@ -85,8 +109,8 @@ class Format:
 
     @property
     def tokens(self) -> int:
-        """n: how many tokens share a scale; 1 where nothing is quantized."""
-        return 1 if self.group is None else self.group[0]
+        """n: how many tokens are quantized together. 1 where nothing is quantized or the range is static."""
+        return 1 if self.group is None or self.group[0] is None else self.group[0]
 
     def channels(self, dim: int) -> int:
         """g for a row of `dim` elements; ValueError with both numbers if groups do not tile the row."""
@@ -102,9 +126,9 @@ class Format:
     def __str__(self) -> str:
         if self.codes is None:
             return "codes = none"
-        channels = "*" if self.group[1] is None else self.group[1]
         outer = "" if self.outer is None else f" of {self.outer}"
-        parts = [f"codes = {self.codes}", f"group = [{self.group[0]}, {channels}]", f"scale = {self.scale}{outer}"]
+        parts = [f"codes = {self.codes}", f"group = [{_size(self.group[0])}, {_size(self.group[1])}]"]
+        parts.append(f"scale = {self.scale}{outer}")
         if self.zero is not None:
             parts.append(f"zero = {self.zero}")
         if self.range != self._default_range():
@@ -135,30 +159,44 @@ class Format:
         return Format(**fields)
 
 
+def _size(size: int | None) -> str:
+    return "*" if size is None else str(size)
+
+
 def _split_fields(text: str) -> list[str]:
-    """Split at the commas that are outside square brackets."""
-    return re.split(r",(?![^\[]*\])", text)
+    """Split at the commas that are outside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "[<") - (character in "]>")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
-def _parse_codes(value: str) -> CodeType | FloatCodes | None:
+def _parse_codes(value: str) -> CodeType | FloatCodes | Codebook | None:
     if value == "none":
         return None
     if value in FloatCodes.NAMES:
         return FloatCodes(FloatType.named(value))
+    if match := re.fullmatch(r"#kvq\.codebook<(.*)>", value):
+        return Codebook.parse(match[1])
     match = re.fullmatch(r"(u?)i([1-9][0-9]*)", value)
     if not match or int(match[2]) not in CodeType.WIDTHS:
         known = [str(CodeType(bits, signed)) for signed in (True, False) for bits in CodeType.WIDTHS]
-        raise ValueError(f"unknown codes '{value}', expected one of {', '.join([*known, *FloatCodes.NAMES])}, none")
+        raise ValueError(
+            f"unknown codes '{value}', expected one of {', '.join([*known, *FloatCodes.NAMES])}, "
+            "#kvq.codebook<...>, none"
+        )
     return CodeType(int(match[2]), signed=not match[1])
 
 
-def _parse_group(value: str) -> tuple[int, int | None]:
+def _parse_group(value: str) -> tuple[int | None, int | None]:
     match = re.fullmatch(r"\[\s*(\*|[0-9]+)\s*,\s*(\*|[0-9]+)\s*\]", value)
     if not match:
         raise ValueError(f"expected group = [tokens, channels], got '{value}'")
-    if match[1] == "*":
-        raise ValueError("group = [*, ...] spans all tokens and needs a static range, which the reference lacks")
-    sizes = (int(match[1]), None if match[2] == "*" else int(match[2]))
+    sizes = tuple(None if size == "*" else int(size) for size in match.groups())
     if 0 in sizes:
         raise ValueError(f"a group needs at least one token and one channel, got '{value}'")
     return sizes

@@ -25,8 +25,10 @@ def rounds_up(fmt: Format) -> bool:
     return fmt.scale.name == "f8E4M3FN" and isinstance(fmt.codes, CodeType) and fmt.codes.bits > 4
 
 
-def store_scale(extent: np.ndarray, divisor: float, largest: float, fmt: Format, outer: np.ndarray | None) -> np.ndarray:
-    """The stored scale of groups that span `extent` (rules R3 to R5).
+def store_scale(
+    extent: np.ndarray, divisor: float, largest: float, fmt: Format, outer: np.ndarray | None
+) -> np.ndarray:
+    """The stored scale of groups that span `extent` (rules R3 to R5, R16 and R17).
 
     divisor: what the extent is divided by. largest: the largest magnitude of a code's value. outer: float32 outer
     scales that broadcast to the extents, or None.

@@ -1,6 +1,8 @@
-"""Elements to codes and back (rules R1 to R11)."""
+"""Elements to codes and back (rules R1 to R11, R15 and R20 to R25)."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,39 +40,124 @@ def _as_f32(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
-@_quiet
 def quantize(
     x: np.ndarray, fmt: Format, dtype: str = "f16", calibration: Calibration | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Quantize x [batch, heads, tokens, dim] (float16 or float32) for a cache whose element type is `dtype`.
 
     Returns (codes, scales, zeros): codes of x's shape, int8 for signed integers, else uint8 (bit patterns for float
-    codes); scales [batch, heads, tokens/n, dim/g] as the scale type is stored; zeros likewise, or None without a zero.
+    codes, indices for codebooks); scales [batch, heads, tokens/n, dim/g] as the scale type is stored, [batch, heads, 1,
+    dim/g] where static; zeros likewise, or None without a zero.
     Raises ValueError, with both numbers, if groups tile neither the tokens nor the row, for `codes = none`, and if
     the calibration is not what the format needs.
     """
+    result = _quantize(x, fmt, dtype, calibration)
+    return result.codes, result.scales, result.zeros
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """How many elements the codes could not hold (rule R24)."""
+
+    saturated: int
+    nans: int
+
+
+def count_clipped(x: np.ndarray, fmt: Format, dtype: str = "f16", calibration: Calibration | None = None) -> Clipped:
+    """What `quantize` with the same arguments clips."""
+    return _quantize(x, fmt, dtype, calibration).clipped
+
+
+@dataclass(frozen=True)
+class _Result:
+    codes: np.ndarray
+    scales: np.ndarray
+    zeros: np.ndarray | None
+    clipped: Clipped
+
+
+@_quiet
+def _quantize(x: np.ndarray, fmt: Format, dtype: str, calibration: Calibration | None) -> _Result:
     if fmt.codes is None:
         raise ValueError("codes = none stores elements exactly: there is nothing to quantize")
     element = element_type(dtype)
     elements = element.decode(element.encode(_as_f32(x)))
     grouped = _grouped(elements, fmt)
-    outer = _outer(fmt, calibration, elements.shape[1], elements.shape[3], trailing=4)
+    batch, heads, _, dim = elements.shape
+    calibration = _checked(calibration, fmt, heads, dim)
+    outer, codes_type = _by_head(calibration.outer, 4), fmt.codes_for(dim)
 
-    low, extent = ranges.POLICIES[fmt.range].measure(grouped, (3, 5), fmt.zero)
-    stored_scales = metadata.store_scale(extent, fmt.codes.largest, fmt.codes.largest, fmt, outer)
-    scales = metadata.scale_values(stored_scales, fmt, outer)
-    stored_zeros = metadata.store_zero(low, scales, fmt)
-    zeros = None if stored_zeros is None else metadata.decode_metadata(stored_zeros, fmt.zero.type)
-    quotient = metadata.quotients(grouped, scales, zeros, fmt)
-    codes = np.where(scales > 0, fmt.codes.nearest(quotient), fmt.codes.dtype.type(0)).reshape(elements.shape)
-    return codes, stored_scales[..., 0, :, 0], None if stored_zeros is None else stored_zeros[..., 0, :, 0]
+    if fmt.policy.kind == "static":
+        stored = _given(calibration.scales, batch, heads), _given(calibration.zeros, batch, heads)
+    else:
+        stored = _chosen(grouped, fmt, codes_type, outer)
+    scales, zeros = _decoded(*stored, fmt, outer)
+    quotient, usable = metadata.quotients(grouped, scales, zeros, fmt), (scales > 0) & ~np.isnan(grouped)
+    codes = _codes(quotient, usable, codes_type).reshape(elements.shape)
+    clipped = Clipped(
+        saturated=int(np.sum(usable & codes_type.saturates(quotient))),
+        nans=int(np.isnan(grouped).sum()) if fmt.policy.kind == "static" else 0,
+    )
+    scales, zeros = (None if part is None else part[..., 0, :, 0] for part in stored)
+    return _Result(codes, scales, zeros, clipped)
 
 
-def _outer(fmt: Format, calibration: Calibration | None, heads: int, dim: int, trailing: int) -> np.ndarray | None:
-    """The outer scales, with `trailing` axes after that of the heads; None without."""
+def _chosen(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | None):
+    """The stored scales and zeros (or None) of each group, with least squared error among the ratios of the range."""
+    best, least = None, None
+    for ratio in fmt.policy.ratios():
+        stored = _measured(grouped, fmt, codes_type, outer, ratio)
+        if fmt.policy.kind != "search":
+            return stored
+        scales, zeros = _decoded(*stored, fmt, outer)
+        codes = _codes(metadata.quotients(grouped, scales, zeros, fmt), scales > 0, codes_type)
+        difference = metadata.values(codes_type.values(codes), scales, zeros, fmt) - grouped
+        error = ranges.group_sum(difference * difference)
+        if best is None:
+            best, least = stored, error
+            continue
+        better = error < least
+        best = tuple(None if new is None else np.where(better, new, old) for new, old in zip(stored, best, strict=True))
+        least = np.where(better, error, least)
+    return best
+
+
+def _measured(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | None, ratio: np.float32):
+    """The stored scales and zeros (or None) of each group, its range multiplied by `ratio`."""
+    if fmt.policy.kind in ("rms", "norm"):
+        low, extent, divisor = None, ranges.norm(grouped, mean=fmt.policy.kind == "rms"), 1.0
+    else:
+        low, extent = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio)
+        divisor = codes_type.largest
+    scales = metadata.store_scale(extent, divisor, codes_type.largest, fmt, outer)
+    return scales, metadata.store_zero(low, metadata.scale_values(scales, fmt, outer), fmt)
+
+
+def _decoded(scales: np.ndarray, zeros: np.ndarray | None, fmt: Format, outer: np.ndarray | None):
+    decoded = None if zeros is None else metadata.decode_metadata(zeros, fmt.zero.type)
+    return metadata.scale_values(scales, fmt, outer), decoded
+
+
+def _codes(quotient: np.ndarray, usable: np.ndarray, codes_type) -> np.ndarray:
+    return np.where(usable, codes_type.nearest(np.where(usable, quotient, np.float32(0))), codes_type.dtype.type(0))
+
+
+def _checked(calibration: Calibration | None, fmt: Format, heads: int, dim: int) -> Calibration:
     calibration = Calibration() if calibration is None else calibration
     calibration.check(fmt, heads, dim)
-    return None if calibration.outer is None else calibration.outer.reshape(-1, *[1] * trailing)
+    return calibration
+
+
+def _by_head(given: np.ndarray | None, trailing: int) -> np.ndarray | None:
+    """One value a head, with `trailing` axes after that of the heads."""
+    return None if given is None else given.reshape(-1, *[1] * trailing)
+
+
+def _given(stored: np.ndarray | None, batch: int, heads: int) -> np.ndarray | None:
+    """Static metadata [heads or 1, dim/g] as that of one group of tokens, [batch, heads, 1, 1, dim/g, 1]."""
+    if stored is None:
+        return None
+    return np.broadcast_to(stored[:, None, None, :, None], (batch, heads, 1, 1, stored.shape[1], 1))
 
 
 def _grouped(elements: np.ndarray, fmt: Format) -> np.ndarray:
@@ -78,7 +165,9 @@ def _grouped(elements: np.ndarray, fmt: Format) -> np.ndarray:
     if elements.ndim != 4:
         raise ValueError(f"expected [batch, heads, tokens, dim], got {elements.ndim} axes")
     batch, heads, tokens, dim = elements.shape
-    n, g = fmt.tokens, fmt.channels(dim)
+    n, g = fmt.group[0], fmt.channels(dim)
+    if n is None:
+        return elements.reshape(batch, heads, 1, tokens, dim // g, g)
     if tokens % n:
         raise ValueError(f"{tokens} tokens do not fill groups of {n} tokens")
     return elements.reshape(batch, heads, tokens // n, n, dim // g, g)
@@ -87,24 +176,25 @@ def _grouped(elements: np.ndarray, fmt: Format) -> np.ndarray:
 def _per_element(stored: np.ndarray, codes: np.ndarray, fmt: Format) -> np.ndarray:
     """Metadata [..., tokens/n, dim/g] repeated to the shape of the codes [..., tokens, dim]."""
     tokens, dim = codes.shape[-2:]
-    n, g = fmt.tokens, fmt.channels(dim)
-    expected = (*codes.shape[:-2], tokens // n, dim // g)
-    if tokens % n or stored.shape != expected:
+    static, g = fmt.group[0] is None, fmt.channels(dim)
+    n = max(tokens, 1) if static else fmt.tokens
+    expected = (*codes.shape[:-2], 1 if static else tokens // n, dim // g)
+    if (tokens % n and not static) or stored.shape != expected:
         raise ValueError(f"codes of shape {codes.shape} need metadata of shape {expected}, got {stored.shape}")
-    return np.repeat(np.repeat(stored, n, axis=-2), g, axis=-1)
+    return np.repeat(np.repeat(stored, n, axis=-2)[..., :tokens, :], g, axis=-1)
 
 
 def _dequantize(codes, scales, zeros, fmt: Format, calibration: Calibration | None, dtype) -> np.ndarray:
     if (zeros is None) != (fmt.zero is None):
         raise ValueError(f"zeros {'missing' if zeros is None else 'given'}, but the format is '{fmt}'")
-    heads = codes.shape[-3] if codes.ndim > 2 else 1
-    outer = _outer(fmt, calibration, heads, codes.shape[-1], trailing=2)
+    dim = codes.shape[-1]
+    calibration = _checked(calibration, fmt, codes.shape[-3] if codes.ndim > 2 else 1, dim)
+    outer = _by_head(calibration.outer, 2)
     if outer is not None and codes.ndim == 2:
         outer = outer[0]
-    factors = _per_element(metadata.scale_values(scales, fmt, outer), codes, fmt).astype(dtype)
-    if zeros is not None:
-        zeros = _per_element(metadata.decode_metadata(zeros, fmt.zero.type), codes, fmt).astype(dtype)
-    return metadata.values(fmt.codes.values(codes).astype(dtype), factors, zeros, fmt)
+    scales, zeros = _decoded(scales, zeros, fmt, outer)
+    scales, zeros = (None if part is None else _per_element(part, codes, fmt).astype(dtype) for part in (scales, zeros))
+    return metadata.values(fmt.codes_for(dim).values(codes).astype(dtype), scales, zeros, fmt)
 
 
 @_quiet
