@@ -18,6 +18,7 @@ from .formats import Format, Zero
 from .metadata import decode_metadata
 from .packing import pack, unpack
 from .quantization import Clipped, count_clipped, dequantize, dequantize64, quantize, to_element
+from .rotation import hadamard, restore64
 
 __all__ = [
     "Cache",
@@ -34,8 +35,10 @@ __all__ = [
     "decode_metadata",
     "dequantize",
     "dequantize64",
+    "hadamard",
     "pack",
     "quantize",
+    "restore64",
     "to_element",
     "unpack",
 ]

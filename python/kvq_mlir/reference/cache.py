@@ -10,6 +10,7 @@ import numpy as np
 from .calibration import Calibration
 from .formats import Format
 from .quantization import dequantize64, element_type, quantize, to_element
+from .rotation import restore64
 
 
 @dataclass
@@ -139,7 +140,8 @@ class Cache:
         sequence = self._sequences[b]
         parts = [self._exact64(sequence.first)]
         if self.fmt.codes is not None:
-            parts.append(dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt, self.calibration))
+            values = dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt, self.calibration)
+            parts.append(restore64(values, self.fmt, self.calibration))
         parts.append(self._exact64(sequence.window))
         return np.concatenate(parts, axis=1)
 

@@ -17,13 +17,17 @@ class Calibration:
 
     outer: float32 [heads], or [1] for all heads: the outer scale of a two-level one.
     scales, zeros: the stored scales and zeros of a static range, [heads, dim/g] or [1, dim/g], in the format's types.
+    mean: what `center` subtracts, [heads, dim] or [1, dim], stored in the type of `center`.
+    signs: int8 [dim] of 1 and -1, by which channels are multiplied before a rotation. Optional.
     """
 
     outer: np.ndarray | None = None
     scales: np.ndarray | None = None
     zeros: np.ndarray | None = None
+    mean: np.ndarray | None = None
+    signs: np.ndarray | None = None
 
-    FIELDS = ("outer", "scales", "zeros")
+    FIELDS = ("outer", "scales", "zeros", "mean")
     OUTER_RANGE = (2.0**-100, 2.0**100)
 
     def check(self, fmt: Format, heads: int, dim: int) -> None:
@@ -40,6 +44,16 @@ class Calibration:
                 raise ValueError(f"outer scales must be within 2^-100 ... 2^100, got {self.outer.tolist()}")
         if self.scales is not None:
             self._check_static(fmt, heads, dim)
+        if self.mean is not None:
+            _check_array("mean", self.mean, fmt.center.dtype, [(heads, dim), (1, dim)])
+            if not np.isfinite(decode_metadata(self.mean, fmt.center)).all():
+                raise ValueError("the mean must be finite")
+        if self.signs is not None:
+            if fmt.rotate is None:
+                raise ValueError(f"'{fmt}' has no rotation and so no use for given 'signs'")
+            _check_array("signs", self.signs, np.dtype(np.int8), [(dim,)])
+            if not np.all(np.abs(self.signs) == 1):
+                raise ValueError(f"signs must be 1 or -1, got {np.unique(self.signs).tolist()}")
 
     def _check_static(self, fmt: Format, heads: int, dim: int) -> None:
         groups = dim // fmt.channels(dim)
@@ -61,7 +75,12 @@ class Calibration:
 
 def _needs(fmt: Format) -> dict[str, bool]:
     static = fmt.codes is not None and fmt.policy.kind == "static"
-    return {"outer": fmt.outer is not None, "scales": static, "zeros": static and fmt.zero is not None}
+    return {
+        "outer": fmt.outer is not None,
+        "scales": static,
+        "zeros": static and fmt.zero is not None,
+        "mean": fmt.center is not None,
+    }
 
 
 def _check_array(name: str, array: np.ndarray, dtype: np.dtype, shapes: list[tuple[int, ...]]) -> None:

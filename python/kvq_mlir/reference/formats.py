@@ -40,6 +40,8 @@ class Format:
     group: (tokens, channels); None means the whole axis (`*`), for tokens only with a static range.
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
+    rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
+    mean that is subtracted.
 
     Raises ValueError if the fields contradict each other.
     """
@@ -50,10 +52,12 @@ class Format:
     zero: Zero | None = None
     range: str | None = None
     outer: FloatType | None = None
+    rotate: int | None = None
+    center: FloatType | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
-            for name in ("group", "scale", "zero", "range", "outer"):
+            for name in ("group", "scale", "zero", "range", "outer", "rotate", "center"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
             return
@@ -121,6 +125,8 @@ class Format:
             raise ValueError(f"expected a head dim of at least 1, got {dim}")
         if dim % channels:
             raise ValueError(f"head dim {dim} is not divisible by the group's {channels} channels")
+        if self.rotate is not None and dim % self.rotate:
+            raise ValueError(f"head dim {dim} is not divisible by the rotation's {self.rotate} channels")
         return channels
 
     def __str__(self) -> str:
@@ -133,6 +139,10 @@ class Format:
             parts.append(f"zero = {self.zero}")
         if self.range != self._default_range():
             parts.append(f"range = {self.range}")
+        if self.rotate is not None:
+            parts.append(f"rotate = hadamard<{self.rotate}>")
+        if self.center is not None:
+            parts.append(f"center = {self.center}")
         return ", ".join(parts)
 
     @staticmethod
@@ -221,10 +231,28 @@ def _parse_scale(value: str) -> tuple[FloatType, FloatType | None]:
     return FloatType.named(inner), FloatType.named(outer) if of else None
 
 
+def _parse_rotate(value: str) -> int:
+    match = re.fullmatch(r"hadamard<\s*([0-9]+)\s*>", value)
+    if not match:
+        raise ValueError(f"unknown rotation '{value}', expected hadamard<n>")
+    size = int(match[1])
+    if size < 2 or size & (size - 1):
+        raise ValueError(f"hadamard<n> needs a power of two from 2 on, got {size}")
+    return size
+
+
+def _parse_center(value: str) -> FloatType:
+    if value not in MINIMUM_TYPES:
+        raise ValueError(f"unknown type '{value}' of the center, expected one of {', '.join(MINIMUM_TYPES)}")
+    return FloatType.named(value)
+
+
 _FIELD_PARSERS: dict[str, Callable] = {
     "codes": _parse_codes,
     "group": _parse_group,
     "scale": _parse_scale,
     "zero": _parse_zero,
     "range": str,
+    "rotate": _parse_rotate,
+    "center": _parse_center,
 }

@@ -10,6 +10,7 @@ from . import metadata, ranges
 from .calibration import Calibration
 from .floats import FloatType
 from .formats import Format
+from .rotation import prepare
 
 ELEMENT_TYPES = ("f16", "bf16", "f32")
 
@@ -82,9 +83,12 @@ def _quantize(x: np.ndarray, fmt: Format, dtype: str, calibration: Calibration |
         raise ValueError("codes = none stores elements exactly: there is nothing to quantize")
     element = element_type(dtype)
     elements = element.decode(element.encode(_as_f32(x)))
-    grouped = _grouped(elements, fmt)
+    if elements.ndim != 4:
+        raise ValueError(f"expected [batch, heads, tokens, dim], got {elements.ndim} axes")
     batch, heads, _, dim = elements.shape
+    fmt.channels(dim)
     calibration = _checked(calibration, fmt, heads, dim)
+    grouped = _grouped(prepare(elements, fmt, calibration), fmt)
     outer, codes_type = _by_head(calibration.outer, 4), fmt.codes_for(dim)
 
     if fmt.policy.kind == "static":
@@ -162,8 +166,6 @@ def _given(stored: np.ndarray | None, batch: int, heads: int) -> np.ndarray | No
 
 def _grouped(elements: np.ndarray, fmt: Format) -> np.ndarray:
     """View [batch, heads, tokens, dim] as [batch, heads, tokens/n, n, dim/g, g]."""
-    if elements.ndim != 4:
-        raise ValueError(f"expected [batch, heads, tokens, dim], got {elements.ndim} axes")
     batch, heads, tokens, dim = elements.shape
     n, g = fmt.group[0], fmt.channels(dim)
     if n is None:
@@ -205,7 +207,10 @@ def dequantize(
     fmt: Format,
     calibration: Calibration | None = None,
 ) -> np.ndarray:
-    """The float32 values of codes [..., heads, tokens, dim], each operation rounded (rules R10 and R18)."""
+    """The float32 values of codes [..., heads, tokens, dim], each operation rounded (rules R10 and R18).
+
+    These are the values that were quantized: rotated and centred where the format says so (see `restore64`).
+    """
     return _dequantize(codes, scales, zeros, fmt, calibration, np.float32)
 
 
@@ -217,5 +222,5 @@ def dequantize64(
     fmt: Format,
     calibration: Calibration | None = None,
 ) -> np.ndarray:
-    """The float64 values of codes [..., heads, tokens, dim] (rule R11)."""
+    """The float64 values of codes [..., heads, tokens, dim] (rule R11), rotated and centred as in `dequantize`."""
     return _dequantize(codes, scales, zeros, fmt, calibration, np.float64)
