@@ -166,6 +166,7 @@ def test_sglang_vector():
 def test_vllm_vectors():
     assert text(vllm.fp8_per_tensor([1, -0.3, 448, 500, 0.001], 0.5)) == "40b27e7e01"
     assert text(vllm.int4_per_token_head(B)) == "204386af0300803f"
+    assert text(vllm.int4_per_token_head([-3, 12, 1.5, -2.5])) == "f015" + "0300803f"  # 4.5 and 0.5 go up
 
 
 def test_vllm_int8_per_token_head():
