@@ -98,6 +98,28 @@ LogicalResult AppendOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// TruncateOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TruncateOp::verify() {
+  int64_t batch = getCache().getBatch();
+  if (failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
+      failed(verifyFlushed(*this, "flushed", getCache(), getFlushed())) ||
+      failed(verifyPerSequence(*this, "new lengths", getTo(), batch)))
+    return failure();
+  if (!getFlushed() != !getNewFlushed())
+    return emitOpError("expected as many results as counts given, ")
+           << (getFlushed() ? 2 : 1) << ", got " << getNumResults();
+  for (auto [name, count, result] :
+       {std::tuple("lengths", getLengths(), getNewLengths()),
+        std::tuple("flushed", getFlushed(), getNewFlushed())})
+    if (count && count.getType() != result.getType())
+      return emitOpError("expected a result of the type of ")
+             << name << " " << count.getType() << ", got " << result.getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
 

@@ -142,6 +142,42 @@ class Cache:
             beyond = np.maximum(self._lengths - self.exact_first - self.recent, 0)
             np.maximum(self._flushed, beyond // n * n, out=self._flushed)
 
+    def truncate(self, lengths: int | Sequence[int]) -> None:
+        """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
+
+        Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer than
+        `recent` exact tokens until appends have filled the window again; with groups of several tokens it has to lie on
+        the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes nothing then.
+        """
+        kept = self._check_lengths(lengths)
+        for b, length in enumerate(kept.tolist()):
+            self._check_border(b, length)
+        np.minimum(self._lengths, kept, out=self._lengths)
+        np.minimum(self._flushed, np.maximum(kept - self.exact_first, 0), out=self._flushed)
+
+    def _check_lengths(self, lengths: int | Sequence[int]) -> np.ndarray:
+        """One length of at least 0 for each sequence, int64."""
+        kept = np.asarray(lengths)
+        if kept.shape not in ((), (self.batch,)) or kept.dtype.kind not in "iu":
+            raise _kvq.Error(
+                f"expected one integer length or {self.batch}, got {kept.dtype} of shape {kept.shape}"
+            )
+        kept = np.broadcast_to(kept, self.batch).astype(np.int64)
+        for b, length in enumerate(kept.tolist()):
+            if length < 0:
+                raise _kvq.Error(f"sequence {b}: expected a length of at least 0, got {length}")
+        return kept
+
+    def _check_border(self, b: int, length: int) -> None:
+        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale."""
+        n, quantized = self.format.tokens, length - self.exact_first
+        if 0 < quantized < self._flushed[b] and quantized % n:
+            border = length - quantized % n
+            raise _kvq.Error(
+                f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
+                f"{border + n} tokens"
+            )
+
     def _check_tokens(self, x: np.ndarray, counts: Sequence[int] | None) -> np.ndarray:
         """The new tokens of each sequence, int64; `Error` where they do not fit."""
         expected = (self.batch, self.kv_heads, "tokens", self.head_dim)

@@ -100,6 +100,13 @@ func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
   %v = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
       lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>)
       counts(%n : tensor<1xi64>) into(%window : !window) -> !window
+  // CHECK: kvq.truncate ![[PLAIN]] lengths(%{{.*}} : tensor<1xi64>) to(%{{.*}} : tensor<1xi64>) -> tensor<1xi64>{{$}}
+  %n0 = kvq.truncate !plain lengths(%n : tensor<1xi64>)
+      to(%f : tensor<1xi64>) -> tensor<1xi64>
+  // CHECK: kvq.truncate ![[WINDOW]] lengths(%{{.*}} : tensor<1xi64>) flushed(%{{.*}} : tensor<1xi64>) to(%{{.*}} : tensor<1xi64>) -> tensor<1xi64>, tensor<1xi64>
+  %n1, %f1 = kvq.truncate !window lengths(%n : tensor<1xi64>)
+      flushed(%f : tensor<1xi64>) to(%n : tensor<1xi64>)
+      -> tensor<1xi64>, tensor<1xi64>
   // CHECK: kvq.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x?x16xf32>, ![[PLAIN]], ![[WINDOW]]) lengths(%{{.*}} : tensor<1xi64>) value_flushed(%{{.*}} : tensor<1xi64>) outs(%{{.*}} : tensor<1x4x?x16xf32>) {causal, scale = 2.500000e-01 : f32} -> tensor<1x4x?x16xf32>
   %o0 = kvq.attention ins(%q, %k, %v : tensor<1x4x?x16xf32>, !plain, !window)
       lengths(%n : tensor<1xi64>) value_flushed(%f : tensor<1xi64>)

@@ -661,6 +661,27 @@ def test_attention_over_caches():
     assert reference.attention(q, k, v).flatten().tolist() == rows[3].astype(np.float16).tolist()
 
 
+# --- a cache's life ------------------------------------------------------------------------------------------------
+
+
+def test_truncate():
+    x = np.arange(80, dtype=np.float32).reshape(1, 1, 20, 4)
+    cache = Cache(fmt("codes = ui4, group = [4, 1], scale = f16, zero = min f16"), 1, 1, 4, 20, exact_first=1, recent=3)
+    cache.append(x)
+    assert (cache.lengths.tolist(), cache.flushed.tolist()) == ([20], [16])
+    with pytest.raises(ValueError, match="length 12 .* between borders 9 and 13"):
+        cache.truncate(12)
+    with pytest.raises(ValueError, match="length -1 is negative"):
+        cache.truncate([-1])
+    with pytest.raises(ValueError, match="expected 1 lengths, got 2"):
+        cache.truncate([1, 2])
+    before = cache.values64(0)
+    for length, flushed in ((30, 16), (18, 16), (17, 16), (9, 8), (1, 0), (0, 0)):
+        cache.truncate(length)
+        assert (cache.lengths.tolist(), cache.flushed.tolist()) == ([min(length, 20)], [flushed])
+        assert np.array_equal(cache.values64(0), before[:, :length])
+
+
 # --- metrics -------------------------------------------------------------------------------------------------------
 
 

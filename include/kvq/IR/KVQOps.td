@@ -194,6 +194,57 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def KVQ_TruncateOp : KVQ_Op<"truncate", [Pure]> {
+  let summary = "drops the newest tokens of each sequence";
+  let description = [{
+    The counts of a cache of `cache_type` whose sequence b keeps at most its
+    first `to[b]` tokens. Storage stays as it is: what lies beyond the counts has
+    no influence.
+
+    ```
+    lengths'[b] = min(lengths[b], to[b])
+    flushed'[b] = min(flushed[b], max(0, lengths'[b] - exact_first))
+    ```
+
+    Within the exact tail, `to[b] >= exact_first + flushed[b]`, no trace of the
+    dropped tokens is left: later appends write the bytes that they would have
+    written without them. A deeper cut leaves fewer than `recent` exact tokens
+    until appends have filled the window again.
+
+    The host guarantees `to[b] >= 0` and that a cut among the quantized tokens
+    lands on the border of a token group: with groups of n tokens, that
+    `to[b] - exact_first` is a multiple of n where it is between 0 and
+    `flushed[b]`. It is not checked at run time: compiled code has no way to
+    report it. `kvq_mlir.Cache.truncate` checks it.
+
+    ```mlir
+    %n, %f = kvq.truncate !kvq.cache<1x8x?x128xf16, #k, recent = 64>
+        lengths(%lengths : tensor<1xi64>) flushed(%flushed : tensor<1xi64>)
+        to(%to : tensor<1xi64>) -> tensor<1xi64>, tensor<1xi64>
+    ```
+  }];
+  let arguments = (ins
+    TypeAttrOf<KVQ_CacheType>:$cache_type,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    KVQ_LengthTensor:$to);
+  let results = (outs
+    KVQ_LengthTensor:$newLengths,
+    Optional<KVQ_LengthTensor>:$newFlushed);
+  let assemblyFormat = [{
+    $cache_type `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    `to` `(` $to `:` type($to) `)` attr-dict
+    `->` type($newLengths) (`,` type($newFlushed)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::kvq::CacheType getCache() {
+      return ::llvm::cast<::mlir::kvq::CacheType>(getCacheType());
+    }
+  }];
+}
+
 def KVQ_AttentionOp : KVQ_Op<"attention", [
     Pure, AttrSizedOperandSegments, DestinationStyleOpInterface]> {
   let summary = "attention of queries over a KV cache";

@@ -197,7 +197,8 @@ struct SignatureAttributes {
 /// Every op is legal once no cache is left in its types.
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
-  target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp>();
+  target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp,
+                      TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());
@@ -221,6 +222,7 @@ void ExpandCachesPass::runOnOperation() {
   patterns.add<EmptyPattern, FromComponentsPattern>(converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
+  populateTruncatePatterns(converter, patterns);
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
                                                                  converter);
   populateCallOpTypeConversionPattern(patterns, converter);

@@ -84,6 +84,8 @@ void populateAppendPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateLoadTilePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
+void populateTruncatePatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns);
 
 } // namespace mlir::kvq
 

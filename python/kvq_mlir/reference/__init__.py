@@ -69,6 +69,8 @@ Caches
      append sets flushed = max(flushed, f(length)). Tokens [0, E) are exact, [E, E + flushed) quantized in groups
      counted from E, the rest exact. With `codes = none`, n = 1 and nothing is ever flushed.
      Tokens beyond a sequence's count are padding: they are never read.
+     A cut to at most m tokens sets length = min(length, m), flushed = min(flushed, max(0, length - E)); m - E has to be
+     a multiple of n where it is between 0 and flushed.
 
 Packing
  R13 A row of D codes of b bits has k = 8/b planes and D/k bytes: byte j holds element j in its lowest b bits, element

@@ -96,6 +96,32 @@ class Cache:
             del sequence.window[:n]
             sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype)))
 
+    def truncate(self, lengths: int | Sequence[int]) -> None:
+        """Drop the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
+
+        Raises ValueError, leaving the cache as it was, for a negative length or a wrong number of them, and with the
+        nearest borders where a length lies inside a group of quantized tokens.
+        """
+        kept = [lengths] * self.batch if isinstance(lengths, int) else [int(length) for length in lengths]
+        if len(kept) != self.batch:
+            raise ValueError(f"expected {self.batch} lengths, got {len(kept)}")
+        n = self.fmt.tokens
+        for b, (sequence, length) in enumerate(zip(self._sequences, kept, strict=True)):
+            if length < 0:
+                raise ValueError(f"sequence {b}: length {length} is negative")
+            inside = (length - len(sequence.first)) % n
+            if len(sequence.first) < length < len(sequence.first) + n * len(sequence.groups) and inside:
+                low, high = length - inside, length - inside + n
+                raise ValueError(f"sequence {b}: length {length} lies inside a group, between borders {low} and {high}")
+        for sequence, length in zip(self._sequences, kept, strict=True):
+            del sequence.first[length:]
+            length = max(length - self.exact_first, 0)
+            flushed = min(length, n * len(sequence.groups))
+            if flushed < n * len(sequence.groups):
+                sequence.window.clear()
+            del sequence.groups[flushed // n :]
+            del sequence.window[length - flushed :]
+
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
         self._need_codes()
