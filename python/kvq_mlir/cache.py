@@ -46,7 +46,8 @@ class Cache:
 
     fmt: the format of quantized tokens. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
     before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
-    tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full.
+    tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
+    instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
@@ -64,6 +65,7 @@ class Cache:
         exact_first: int = 0,
         recent: int = 0,
         *,
+        residual: int | None = None,
         fill: int | None = None,
     ) -> None:
         check_type("fmt", fmt, Format)
@@ -78,7 +80,10 @@ class Cache:
             raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
         self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
         self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.has_window = recent + fmt.tokens > 1
+        self.residual = residual
+        self._held = exact_first + recent  # tokens that are never quantized
+        self._flush = residual or fmt.tokens  # tokens that are quantized together
+        self.has_window = recent + self._flush > 1
         self.type = self._type_text(str(capacity))
         self.dynamic_type = self._type_text("?")  # one kernel serves every capacity
         self._storage = {
@@ -91,7 +96,9 @@ class Cache:
 
     def _type_text(self, capacity: str) -> str:
         windows = f", exact_first = {self.exact_first}" if self.exact_first else ""
-        if self.has_window:
+        if self.residual is not None:
+            windows += f", residual = {self.residual}"
+        if self.recent or (self.has_window and self.residual is None):
             windows += f", recent = {self.recent}"
         shape = f"{self.batch}x{self.kv_heads}x{capacity}x{self.head_dim}x{self.dtype}"
         return f"!kvq.cache<{shape}, #kvq.format<{self.format}>{windows}>"
@@ -138,15 +145,14 @@ class Cache:
         compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, new))
         self._lengths += new
         if not self.format.is_exact:
-            n = self.format.tokens
-            beyond = np.maximum(self._lengths - self.exact_first - self.recent, 0)
-            np.maximum(self._flushed, beyond // n * n, out=self._flushed)
+            beyond = np.maximum(self._lengths - self._held, 0)
+            np.maximum(self._flushed, beyond // self._flush * self._flush, out=self._flushed)
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
 
-        Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer than
-        `recent` exact tokens until appends have filled the window again; with groups of several tokens it has to lie on
+        Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer exact
+        tokens than the window holds, until appends have filled it again; with groups of several tokens it has to lie on
         the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes nothing then.
         """
         kept = self._check_lengths(lengths)

@@ -18,6 +18,7 @@
 // CHECK-DAG: ![[WINDOW:[a-z0-9]+]] = !kvq.cache<1x2x?x16xf16, #[[U4]], exact_first = 4, recent = 64>
 // CHECK-DAG: ![[FIRST:[a-z0-9]+]] = !kvq.cache<1x2x?x16xf16, #[[I4]], exact_first = 4>
 // CHECK-DAG: ![[RECENT0:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I8]], recent = 0>
+// CHECK-DAG: ![[RESIDUAL:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I8]], exact_first = 2, residual = 64>
 
 #i2 = #kvq.format<codes = i2, group = [1, 8], scale = f16>
 #i4 = #kvq.format<codes = i4, group = [1, *], scale = f16, range = absmax>
@@ -44,6 +45,7 @@ func.func private @regions() attributes {
 !window = !kvq.cache<1x2x?x16xf16, #u4, exact_first = 4, recent = 64>
 !first = !kvq.cache<1x2x?x16xf16, #i4, exact_first = 4>
 !recent0 = !kvq.cache<1x2x256x16xf16, #i8, recent = 0>
+!residual = !kvq.cache<1x2x256x16xf16, #i8, residual = 64, exact_first = 2>
 
 // CHECK-LABEL: func.func private @caches
 // CHECK-SAME: ![[EXACT]]
@@ -52,7 +54,9 @@ func.func private @regions() attributes {
 // CHECK-SAME: ![[WINDOW]]
 // CHECK-SAME: ![[FIRST]]
 // CHECK-SAME: ![[RECENT0]]
-func.func private @caches(!exact, !plain, !dynamic, !window, !first, !recent0)
+// CHECK-SAME: ![[RESIDUAL]]
+func.func private @caches(!exact, !plain, !dynamic, !window, !first, !recent0,
+    !residual)
 
 // CHECK-LABEL: func.func @value_level
 func.func @value_level(%x: tensor<2x?x16xf16>, %codes: tensor<2x?x16xi8>,

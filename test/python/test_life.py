@@ -38,6 +38,13 @@ def valid_rows(cache: kvq.Cache, b: int, flushed: int) -> dict[str, np.ndarray]:
     return {name: cache.storage()[name][b, :, :n] for name, n in rows.items() if name in cache.storage()}
 
 
+def another(cache: kvq.Cache, **options) -> kvq.Cache:
+    """An empty cache of the same parameters."""
+    arguments = dict(exact_first=cache.exact_first, recent=cache.recent, residual=cache.residual, capacity=cache.capacity)
+    arguments.update(batch=cache.batch, kv_heads=cache.kv_heads, head_dim=cache.head_dim)
+    return kvq.Cache(fmt=cache.format, dtype=cache.dtype, **{**arguments, **options})
+
+
 def cuts(cache: kvq.Cache, b: int) -> list[int]:
     """Lengths that sequence b can be cut to."""
     n, first, flushed = cache.format.tokens, cache.exact_first, int(cache.flushed[b])
@@ -176,8 +183,7 @@ def test_appends_and_cuts_equal_the_oracle_and_one_shot(case, rng):  # noqa: F81
     side.append(noise(rng, batch, max(rest)), rest)
     side.check_codes()
     cache = side.compiled
-    windows = {} if cache.format.is_exact else dict(exact_first=cache.exact_first, recent=cache.recent)
-    whole = kvq.Cache(batch, HEADS, capacity, DIM, cache.format, cache.dtype, fill=0, **windows)
+    whole = another(cache, fill=0)
     whole.append(np.stack(side.kept))
     assert whole.flushed.tolist() == cache.flushed.tolist()
     for b, flushed in enumerate(whole.flushed.tolist()):
@@ -226,3 +232,66 @@ def test_the_op_counts_as_the_cache_does(rng):  # noqa: F811
         compiled.invoke("truncate", (lengths, flushed, to))
         cache.truncate(to)
         assert (cache.lengths.tolist(), cache.flushed.tolist()) == (lengths.tolist(), flushed.tolist())
+
+
+# --- residual ------------------------------------------------------------------------------------------------------
+
+
+def test_residual_of_two_bit_keys():
+    """KIVI's keys: D = 128, 2 bits, groups of 32, residual 32, 200 tokens: 192 are quantized, 8 are exact."""
+    fmt = "codes = ui2, group = [32, 1], scale = f16, zero = min f16"
+    cache = kvq.Cache(1, 1, 200, 128, kvq.Format(fmt), residual=32, fill=0xFF)
+    cache.append(np.random.default_rng(0).standard_normal((1, 1, 200, 128)).astype(np.float32))
+    assert cache.flushed.tolist() == [192]
+    assert {name: array.shape[2] for name, array in cache.storage().items()} == {
+        "codes": 192,
+        "scales": 6,
+        "zeros": 6,
+        "recent": 31,
+    }
+    assert cache.nbytes == 192 * 32 + 2 * 6 * 128 * 2 + 31 * 128 * 2
+    assert cache.type.endswith(", residual = 32>")
+
+
+def test_residual_flushes_everything_at_once():
+    cache = cache_of(PER_CHANNEL, exact_first=2, residual=24)
+    x = noise(np.random.default_rng(0), 1, 64)
+    flushed = []
+    for t in range(60):
+        cache.append(x[:, :, t : t + 1])
+        flushed.append(int(cache.flushed[0]))
+    assert flushed == [max(0, t + 1 - 2) // 24 * 24 for t in range(60)]
+    cache.truncate(34)  # below the 48: on a border of groups of 8, none of residuals of 24
+    assert cache.flushed.tolist() == [32]
+    cache.append(x[:, :, 34:49])
+    assert cache.flushed.tolist() == [32]
+    cache.append(x[:, :, 49:50])
+    assert cache.flushed.tolist() == [48]
+    whole = cache_of(PER_CHANNEL, exact_first=2, residual=24)
+    whole.append(x[:, :, :50])
+    assert np.array_equal(cache.dequantize(), whole.dequantize())
+
+
+def test_residual_of_one_token_keeps_none():
+    cache, plain = cache_of(I4, residual=1), cache_of(I4)
+    assert "recent" not in cache.storage()
+    x = noise(np.random.default_rng(0), 1, 10)
+    cache.append(x)
+    plain.append(x)
+    assert np.array_equal(cache.dequantize(), plain.dequantize())
+    q = np.ones((1, HEADS, 1, DIM), np.float32)
+    assert np.array_equal(kvq.attention(q, cache, cache), kvq.attention(q, plain, plain))
+
+
+@pytest.mark.parametrize(
+    "text, options, message",
+    [
+        (PER_CHANNEL, dict(residual=12), "expected residual to be whole groups of 8 tokens, got 12"),
+        (I4, dict(residual=0), "expected residual of at least 1, got 0"),
+        (I4, dict(residual=8, recent=4), "got recent = 4 and residual = 8"),
+        ("codes = none", dict(residual=8), "exact elements need no exact window"),
+    ],
+)
+def test_residual_errors(text, options, message):
+    with pytest.raises(kvq.Error, match=message):
+        cache_of(text, **options)

@@ -682,6 +682,28 @@ def test_truncate():
         assert np.array_equal(cache.values64(0), before[:, :length])
 
 
+def test_residual():
+    text = "codes = ui4, group = [4, 1], scale = f16, zero = min f16"
+    cache = Cache(fmt(text), 1, 1, 4, 60, exact_first=1, residual=8)
+    x = np.arange(240, dtype=np.float32).reshape(1, 1, 60, 4)
+    for t in range(40):
+        cache.append(x[:, :, t : t + 1])
+        assert cache.flushed.tolist() == [t // 8 * 8]
+    cache.truncate(21)
+    assert cache.flushed.tolist() == [20]
+    cache.append(x[:, :, 21:24])
+    assert cache.flushed.tolist() == [20]
+    cache.append(x[:, :, 24:25])
+    assert cache.flushed.tolist() == [24]
+    for arguments, message in (
+        (dict(residual=6), "residual = 6 is not one or more groups of 4"),
+        (dict(residual=0), "residual = 0"),
+        (dict(residual=8, recent=1), "both recent = 1 and residual = 8"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Cache(fmt(text), 1, 1, 4, 60, **arguments)
+
+
 # --- metrics -------------------------------------------------------------------------------------------------------
 
 

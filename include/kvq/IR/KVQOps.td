@@ -171,8 +171,8 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
 
     A cache with a recent window takes `flushed`, the quantized tokens of each
     sequence before the append. The host then holds
-    `lengths + counts` and, with E = exact_first, R = recent, n the token group,
-    `max(flushed, floor(max(0, length - E - R)/n)*n)`.
+    `length = lengths + counts` and `max(flushed, f(length))`, with f as in
+    `!kvq.cache`.
 
     Any split of the same tokens into appends gives the same bytes. The host
     guarantees `lengths[b] + counts[b] <= capacity`.
@@ -208,8 +208,8 @@ def KVQ_TruncateOp : KVQ_Op<"truncate", [Pure]> {
 
     Within the exact tail, `to[b] >= exact_first + flushed[b]`, no trace of the
     dropped tokens is left: later appends write the bytes that they would have
-    written without them. A deeper cut leaves fewer than `recent` exact tokens
-    until appends have filled the window again.
+    written without them. A deeper cut leaves fewer exact tokens than the window
+    holds, until appends have filled it again.
 
     The host guarantees `to[b] >= 0` and that a cut among the quantized tokens
     lands on the border of a token group: with groups of n tokens, that

@@ -73,15 +73,6 @@ struct FromComponentsPattern : OpConversionPattern<FromComponentsOp> {
 // Empty caches
 //===----------------------------------------------------------------------===//
 
-/// Rows of quantized tokens in a cache of `capacity` tokens. The same as
-/// `CacheType::getComponents` computes from a static capacity.
-static Value buildQuantizedRows(IndexMath &math, CacheType cache,
-                                Value capacity) {
-  int64_t window = cache.getExactFirst() + cache.getRecent().value_or(0);
-  Value rows = math.max(math.sub(capacity, window), 0);
-  return math.alignDown(rows, cache.getTokenGroup());
-}
-
 LogicalResult
 EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
                               ConversionPatternRewriter &rewriter) const {
@@ -90,7 +81,7 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   IndexMath math(rewriter, loc);
   Value rows, groups;
   if (Value capacity = adaptor.getCapacity()) {
-    rows = buildQuantizedRows(math, cache, capacity);
+    rows = buildFlushed(math, cache, capacity);
     groups = math.div(rows, cache.getTokenGroup());
   }
   SmallVector<Value> tensors;

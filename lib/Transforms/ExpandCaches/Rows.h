@@ -47,6 +47,11 @@ private:
   Location loc;
 };
 
+/// Quantized tokens that a sequence of `length` tokens has by itself: f(length)
+/// of the type's description, and the rows for codes in a cache of that
+/// capacity.
+Value buildFlushed(IndexMath &math, CacheType cache, Value length);
+
 /// The ring slot of the recent token at position `token`.
 Value getRingSlot(IndexMath &math, CacheType cache, Value token);
 

@@ -65,9 +65,10 @@ Values
  R11 dequantize64 (float64), which attention reads: c * s' is exact, the sum with z' is rounded once, to float64.
 
 Caches
- R12 With E = exact_first, R = recent, n tokens a group: f(length) = floor(max(0, length - E - R) / n) * n, and an
-     append sets flushed = max(flushed, f(length)). Tokens [0, E) are exact, [E, E + flushed) quantized in groups
-     counted from E, the rest exact. With `codes = none`, n = 1 and nothing is ever flushed.
+ R12 With E = exact_first, R = recent, n tokens a group: f(length) = floor(max(0, length - E - R) / n) * n; with
+     R = residual instead, f(length) = floor(max(0, length - E) / R) * R. An append sets
+     flushed = max(flushed, f(length)). Tokens [0, E) are exact, [E, E + flushed) quantized in groups counted from E,
+     the rest exact. With `codes = none`, n = 1 and nothing is ever flushed.
      Tokens beyond a sequence's count are padding: they are never read.
      A cut to at most m tokens sets length = min(length, m), flushed = min(flushed, max(0, length - E)); m - E has to be
      a multiple of n where it is between 0 and flushed.

@@ -25,8 +25,10 @@ class Cache:
 
     fmt: the format of quantized tokens. dtype: the element type T, "f16" or "f32". exact_first: how many tokens at the
     start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a group are
-    quantized as soon as all of them and `recent` newer ones are there.
-    Raises ValueError for negative sizes and for a dim that the format's groups do not tile.
+    quantized as soon as all of them and `recent` newer ones are there. residual, instead of recent: all tokens behind
+    the first ones are quantized whenever their number reaches a multiple of it.
+    Raises ValueError for negative sizes, for a dim that the format's groups do not tile, for both windows at once, and
+    for a residual that is not whole groups.
     """
 
     def __init__(
@@ -39,15 +41,21 @@ class Cache:
         dtype: str = "f16",
         exact_first: int = 0,
         recent: int = 0,
+        residual: int | None = None,
     ) -> None:
         if min(batch, heads, dim, capacity, exact_first, recent) < 0:
             sizes = f"{batch=} {heads=} {dim=} {capacity=} {exact_first=} {recent=}"
             raise ValueError(f"sizes must not be negative, got {sizes}")
+        if residual is not None:
+            if recent:
+                raise ValueError(f"both recent = {recent} and residual = {residual} are given")
+            if fmt.codes is None or residual < 1 or residual % fmt.tokens:
+                raise ValueError(f"residual = {residual} is not one or more groups of {fmt.tokens} quantized tokens")
         FloatType.named(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
-        self.dtype, self.exact_first, self.recent = dtype, exact_first, recent
+        self.dtype, self.exact_first, self.recent, self.residual = dtype, exact_first, recent, residual
         self._sequences = [_Sequence() for _ in range(batch)]
 
     @property
@@ -91,10 +99,20 @@ class Cache:
             return
         sequence.window.append(token)
         n = self.fmt.tokens
-        if self.fmt.codes is not None and len(sequence.window) == self.recent + n:
+        for _ in range(self._full_groups(sequence)):
             oldest = np.stack(sequence.window[:n], axis=1)
             del sequence.window[:n]
             sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype)))
+
+    def _full_groups(self, sequence: _Sequence) -> int:
+        """How many groups leave the window, now that a token has come."""
+        n, waiting = self.fmt.tokens, len(sequence.window)
+        if self.fmt.codes is None:
+            return 0
+        if self.residual is None:
+            return int(waiting == self.recent + n)
+        tokens = len(sequence.groups) * n + waiting
+        return waiting // n if tokens % self.residual == 0 else 0
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drop the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
