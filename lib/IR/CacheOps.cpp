@@ -120,6 +120,38 @@ LogicalResult TruncateOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// ReorderOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReorderOp::verify() {
+  CacheType cache = getCache().getType();
+  CacheType destination = getDestination().getType();
+  if (getResult().getType() != destination)
+    return emitOpError("expected the result to be the destination's type ")
+           << destination << ", got " << getResult().getType();
+  if (getCache() == getDestination())
+    return emitOpError("expected a destination other than the cache that is "
+                       "read");
+  SmallVector<int64_t> shape(destination.getShape());
+  shape[0] = cache.getBatch();
+  shape[2] = cache.getCapacity();
+  auto expected =
+      CacheType::get(getContext(), shape, destination.getElementType(),
+                     destination.getFormat(), destination.getExactFirst(),
+                     destination.getRecent(), destination.getResidual());
+  if (cache != expected)
+    return emitOpError("expected caches that differ only in batch and "
+                       "capacity, got ")
+           << cache << " into " << destination;
+  if (failed(verifyPerSequence(*this, "sources", getSources(),
+                               destination.getBatch())) ||
+      failed(
+          verifyPerSequence(*this, "lengths", getLengths(), cache.getBatch())))
+    return failure();
+  return verifyFlushed(*this, "flushed", cache, getFlushed());
+}
+
+//===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
 

@@ -11,6 +11,7 @@ from .compiler import kernel
 from .format import DTYPES, Format
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
+from .ir import reorder as _reorder_ir
 
 _ELEMENT_TEXTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
 
@@ -151,15 +152,106 @@ class Cache:
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
 
-        Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer exact
-        tokens than the window holds, until appends have filled it again; with groups of several tokens it has to lie on
-        the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes nothing then.
+        Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer
+        exact tokens than the window holds, until appends have filled it again; with groups of several tokens it has to
+        lie on the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes
+        nothing then.
         """
         kept = self._check_lengths(lengths)
         for b, length in enumerate(kept.tolist()):
             self._check_border(b, length)
-        np.minimum(self._lengths, kept, out=self._lengths)
-        np.minimum(self._flushed, np.maximum(kept - self.exact_first, 0), out=self._flushed)
+        self._lengths[:], self._flushed[:] = self._counts_within(kept)
+
+    def _counts_within(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths and flushed counts of sequences of at most `kept` tokens."""
+        return np.minimum(self._lengths, kept), np.minimum(self._flushed, np.maximum(kept - self.exact_first, 0))
+
+    def reorder(self, indices: Sequence[int]) -> None:
+        """Sequence b becomes a copy of what sequence indices[b] was: codes, metadata, exact tokens and counts.
+
+        In place, and only rows that hold something are copied; a sequence that keeps its index is not touched. Where
+        sequences change places, one at a time waits in a cache of one sequence: memory peaks at nbytes plus
+        nbytes / batch. Raises `Error`, a ValueError, for an index out of range, and changes nothing then.
+        """
+        sources = self._check_indices(indices, self.batch)
+        moves = {b: source for b, source in enumerate(sources) if b != source}
+        while ready := {b: source for b, source in moves.items() if b not in moves.values()}:
+            self._copy_from(self, ready)
+            moves = {b: source for b, source in moves.items() if b not in ready}
+        if moves:  # in cycles: each sequence waits for another
+            spare = self._spare()
+            while moves:
+                self._rotate(moves, spare)
+        self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
+
+    def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
+        """Sequences `targets` become copies of the first `length` tokens of sequence `source` (default: of all it has).
+
+        `length` obeys what `truncate` asks for; the source keeps its tokens. Raises `Error`, a ValueError, with what
+        was expected and found, and changes nothing then.
+        """
+        (source,) = self._check_indices([source])
+        targets = self._check_indices(targets)
+        if source in targets:
+            raise _kvq.Error(f"expected targets other than the source, sequence {source}, got {targets}")
+        kept = self._lengths if length is None else self._check_lengths([length] * self.batch)
+        self._check_border(source, int(kept[source]))
+        lengths, flushed = self._counts_within(kept)
+        self._copy_from(self, dict.fromkeys(targets, source), (lengths, flushed))
+        self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
+
+    def _check_indices(self, indices: Sequence[int], count: int | None = None) -> list[int]:
+        """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
+        found = np.asarray(indices)
+        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or count not in (None, len(found)):
+            expected = "integer indices" if count is None else f"{count} integer indices"
+            raise _kvq.Error(f"expected {expected} of sequences, got {found.dtype} of shape {found.shape}")
+        for index in found.tolist():
+            if not 0 <= index < self.batch:
+                raise _kvq.Error(f"expected an index from 0 to {self.batch - 1} of a sequence, got {index}")
+        return found.tolist()
+
+    def _copy_from(
+        self, cache: Cache, moves: dict[int, int], counts: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> None:
+        """Sequence b becomes moves[b] of `cache`, which may be this one: no sequence is both read and written then.
+
+        counts: lengths and flushed of `cache`, its own by default. Those of this one stay as they are.
+        """
+        if not moves:
+            return
+        sources = np.full(self.batch, -1, np.int64)
+        sources[list(moves)] = list(moves.values())
+        lengths, flushed = counts or (cache._lengths, cache._flushed)
+        compiled = kernel(
+            _reorder_ir.reorder, (cache.batch, self.batch), cache.dynamic_type, self.dynamic_type, self.has_window
+        )
+        counts = (lengths, flushed) if self.has_window else (lengths,)
+        compiled.invoke("reorder", (*cache._arrays, sources, *counts, *self._arrays))
+
+    def _spare(self) -> Cache:
+        """An empty cache for one sequence of this one."""
+        return Cache(
+            1,
+            self.kv_heads,
+            self.capacity,
+            self.head_dim,
+            self.format,
+            self.dtype,
+            self.exact_first,
+            self.recent,
+            residual=self.residual,
+        )
+
+    def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
+        """Moves the sequences of one cycle, and drops them from `moves`."""
+        first = target = next(iter(moves))
+        spare._copy_from(self, {0: first})
+        spare._lengths[0], spare._flushed[0] = self._lengths[first], self._flushed[first]
+        while (source := moves.pop(target)) != first:
+            self._copy_from(self, {target: source})
+            target = source
+        self._copy_from(spare, {target: 0})
 
     def _check_lengths(self, lengths: int | Sequence[int]) -> np.ndarray:
         """One length of at least 0 for each sequence, int64."""

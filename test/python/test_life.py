@@ -8,6 +8,7 @@ from test_differential import DTYPES, FLOATS, FULL, TOLERANCE, Side, random_form
 
 import kvq_mlir as kvq
 from kvq_mlir import _kvq, reference
+from kvq_mlir.ir.reorder import reorder as reorder_ir
 from kvq_mlir.metrics import relative_l2
 
 HEADS, DIM = 2, 64
@@ -40,8 +41,8 @@ def valid_rows(cache: kvq.Cache, b: int, flushed: int) -> dict[str, np.ndarray]:
 
 def another(cache: kvq.Cache, **options) -> kvq.Cache:
     """An empty cache of the same parameters."""
-    arguments = dict(exact_first=cache.exact_first, recent=cache.recent, residual=cache.residual, capacity=cache.capacity)
-    arguments.update(batch=cache.batch, kv_heads=cache.kv_heads, head_dim=cache.head_dim)
+    arguments = dict(batch=cache.batch, kv_heads=cache.kv_heads, capacity=cache.capacity, head_dim=cache.head_dim)
+    arguments.update(exact_first=cache.exact_first, recent=cache.recent, residual=cache.residual)
     return kvq.Cache(fmt=cache.format, dtype=cache.dtype, **{**arguments, **options})
 
 
@@ -68,10 +69,30 @@ class LivingSide(Side):
         self.oracle.truncate(lengths)
         self.kept = [tokens[:, :length] for tokens, length in zip(self.kept, lengths, strict=True)]
 
+    def reorder(self, indices: list[int]) -> None:
+        self.compiled.reorder(indices)
+        self.oracle.reorder(indices)
+        self.kept = [self.kept[index] for index in indices]
+
+    def fork(self, source: int, targets: list[int], length: int | None) -> None:
+        self.compiled.fork(source, targets, length)
+        self.oracle.fork(source, targets, length)
+        for target in targets:
+            self.kept[target] = self.kept[source][:, :length]
+
     def step(self, rng: np.random.Generator) -> None:
-        """A random append or cut."""
+        """A random append, cut, reordering or fork."""
         cache, batch = self.compiled, self.compiled.batch
-        if rng.random() < 0.4:
+        kind = rng.random()
+        if kind < 0.15:
+            self.reorder(rng.integers(0, batch, batch).tolist())
+            return
+        if kind < 0.3:
+            source, *others = rng.permutation(batch).tolist()
+            length = int(rng.choice(cuts(cache, source))) if rng.random() < 0.7 else None
+            self.fork(source, others[: rng.integers(0, batch)], length)
+            return
+        if kind < 0.55:
             self.truncate([int(rng.choice(cuts(cache, b))) for b in range(batch)])
             return
         room = np.minimum(cache.capacity - cache.lengths, 25)
@@ -170,12 +191,13 @@ def test_rejected_speculative_tokens_leave_no_trace(rng):  # noqa: F811
 
 
 @pytest.mark.parametrize("case", range(40 if FULL else 8))
-def test_appends_and_cuts_equal_the_oracle_and_one_shot(case, rng):  # noqa: F811
-    """Random appends and cuts: the oracle's codes after each; at the end, those of one append of what was kept."""
-    batch, capacity = int(rng.integers(1, 4)), 130
+def test_any_life_equals_the_oracle_and_one_shot(case, rng):  # noqa: F811
+    """Random appends, cuts, reorderings and forks: the oracle's codes after each; at the end, those of one append of
+    what was kept."""
+    batch, capacity = int(rng.integers(1, 5)), 130
     side = LivingSide(rng, random_format(rng, DIM), batch, capacity)
     print(side.compiled)
-    for _ in range(8):
+    for _ in range(10):
         side.step(rng)
         side.check_codes()
     side.check_values()
@@ -295,3 +317,137 @@ def test_residual_of_one_token_keeps_none():
 def test_residual_errors(text, options, message):
     with pytest.raises(kvq.Error, match=message):
         cache_of(text, **options)
+
+
+# --- reorder and fork ----------------------------------------------------------------------------------------------
+
+
+def lives(batch: int) -> kvq.Cache:
+    """Sequences of 5, 16, 27 ... tokens."""
+    cache = cache_of(PER_CHANNEL, batch=batch, exact_first=2, recent=5)
+    lengths = [5 + 11 * b for b in range(batch)]
+    cache.append(noise(np.random.default_rng(3), batch, max(lengths)), lengths)
+    return cache
+
+
+def expect_copies(cache: kvq.Cache, before: kvq.Cache, sources: list[int]) -> None:
+    """Sequence b of `cache` is sources[b] of `before`: its values and its codes."""
+    assert cache.lengths.tolist() == before.lengths[sources].tolist()
+    assert cache.flushed.tolist() == before.flushed[sources].tolist()
+    values, expected = cache.dequantize(), before.dequantize()
+    for b, source in enumerate(sources):
+        length, flushed = int(cache.lengths[b]), int(cache.flushed[b])
+        assert np.array_equal(values[b, :, :length], expected[source, :, :length])
+        for name, rows in valid_rows(before, source, flushed).items():
+            assert same(valid_rows(cache, b, flushed)[name], rows), name
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        [0, 1, 2, 3],
+        [3, 2, 1, 0],
+        [1, 2, 3, 0],
+        [1, 0, 3, 3],  # a cycle, and a copy
+        [2, 2, 2, 2],
+        [1, 2, 0, 0],  # a copy from a cycle
+        [0, 0, 1, 2],  # a chain
+    ],
+)
+def test_reorder(indices):
+    cache = lives(4)
+    storage = cache.storage()
+    cache.reorder(indices)
+    expect_copies(cache, lives(4), indices)
+    assert all(array is storage[name] for name, array in cache.storage().items())  # in place
+
+
+def test_reorder_copies_nothing_beyond_the_tokens():
+    cache = lives(3)
+    cache.reorder([1, 1, 0])
+    stored = cache.storage()
+    assert np.all(stored["codes"][0, :, 8:].view(np.uint8) == 0xFF)  # 16 tokens, 8 of them quantized
+    assert np.all(stored["scales"][0, :, 1:].view(np.uint8) == 0xFF)
+    fresh = lives(3).storage()
+    assert np.array_equal(stored["codes"][2].view(np.uint8), fresh["codes"][2].view(np.uint8))  # 0 has none
+
+
+@pytest.mark.parametrize(
+    "indices, message",
+    [
+        ([0, 3, 1], "index from 0 to 2 of a sequence, got 3"),
+        ([0, -1, 1], "index from 0 to 2 of a sequence, got -1"),
+        ([0, 1], r"3 integer indices of sequences, got int64 of shape \(2,\)"),
+        ([0.0, 1.0, 2.0], "3 integer indices of sequences, got float64"),
+    ],
+)
+def test_reorder_errors_change_nothing(indices, message):
+    cache = lives(3)
+    before = snapshot(cache)
+    with pytest.raises(kvq.Error, match=message):
+        cache.reorder(indices)
+    assert snapshot(cache) == before
+
+
+def test_fork():
+    cache, before = lives(4), lives(4)
+    cache.fork(3, [0, 2], length=18)
+    assert (cache.lengths.tolist(), cache.flushed.tolist()) == ([18, 16, 18, 38], [16, 8, 16, 24])
+    before.truncate([5, 16, 27, 18])
+    whole = lives(4)
+    for b, (model, source) in enumerate([(before, 3), (whole, 1), (before, 3), (whole, 3)]):
+        length = int(cache.lengths[b])
+        assert np.array_equal(cache.dequantize()[b, :, :length], model.dequantize()[source, :, :length])
+    cache.fork(1, [0])
+    assert cache.lengths.tolist() == [16, 16, 18, 38]
+    cache.fork(1, [3], length=99)  # no more than there is
+    assert cache.lengths.tolist() == [16, 16, 18, 16]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((3, [0], 20), "sequence 3: 20 tokens end inside a group of 8; the nearest borders are 18 and 26 tokens"),
+        ((4, [0]), "index from 0 to 3 of a sequence, got 4"),
+        ((3, [0, 5]), "index from 0 to 3 of a sequence, got 5"),
+        ((3, [0, 3]), r"targets other than the source, sequence 3, got \[0, 3\]"),
+        ((3, [0], -1), "length of at least 0, got -1"),
+    ],
+)
+def test_fork_errors_change_nothing(arguments, message):
+    cache = lives(4)
+    before = snapshot(cache)
+    with pytest.raises(kvq.Error, match=message):
+        cache.fork(*arguments)
+    assert snapshot(cache) == before
+
+
+def test_a_fork_and_its_source_go_apart(rng):  # noqa: F811
+    """Prefixes are copied, not shared: what is appended to one sequence leaves the other alone."""
+    forked, plain = lives(2), lives(2)
+    forked.fork(1, [0])
+    x = noise(rng, 2, 30)
+    forked.append(x)
+    plain.append(x, [0, 30])
+    assert forked.lengths.tolist() == [46, 46]
+    assert np.array_equal(forked.dequantize()[1], plain.dequantize()[1])
+    assert np.array_equal(forked.dequantize()[0, :, :10], plain.dequantize()[1, :, :10])
+    assert not np.array_equal(forked.dequantize()[0, :, 16:], plain.dequantize()[1, :, 16:])
+
+
+def test_a_batch_grows_into_a_poisoned_pool():
+    """Copies of one sequence into a larger, poisoned cache carry all metadata, and leave the first as it was
+    (imp#1189, openvino#37381)."""
+    small, large = lives(1), cache_of(PER_CHANNEL, batch=3, capacity=100, exact_first=2, recent=5)
+    small.append(noise(np.random.default_rng(4), 1, 40))
+    kernel = _kvq.compile(reorder_ir((1, 3), small.dynamic_type, large.dynamic_type, True))
+    sources = np.array([0, -1, 0])
+    kernel.invoke(
+        "reorder", (*small.storage().values(), sources, small.lengths, small.flushed, *large.storage().values())
+    )
+    flushed = int(small.flushed[0])
+    for b in (0, 2):
+        for name, rows in valid_rows(small, 0, flushed).items():
+            assert same(valid_rows(large, b, flushed)[name], rows), name
+        assert same(large.storage()["first"][b], small.storage()["first"][0])
+    assert all(np.all(array[1].view(np.uint8) == 0xFF) for array in large.storage().values())

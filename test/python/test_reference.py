@@ -704,6 +704,23 @@ def test_residual():
             Cache(fmt(text), 1, 1, 4, 60, **arguments)
 
 
+def test_reorder_and_fork():
+    cache = Cache(fmt(INT8), 3, 1, 4, 20, exact_first=1, recent=2)
+    cache.append(np.arange(240, dtype=np.float32).reshape(3, 1, 20, 4), [4, 9, 14])
+    before = [cache.values64(b) for b in range(3)]
+    cache.reorder([2, 0, 2])
+    assert cache.lengths.tolist() == [14, 4, 14]
+    assert all(np.array_equal(cache.values64(b), before[source]) for b, source in enumerate([2, 0, 2]))
+    cache.fork(0, [1], length=6)
+    assert cache.lengths.tolist() == [14, 6, 14] and np.array_equal(cache.values64(1), before[2][:, :6])
+    cache.append(np.ones((3, 1, 1, 4), np.float32), [0, 1, 0])
+    assert cache.lengths.tolist() == [14, 7, 14] and np.array_equal(cache.values64(0), before[2])
+    with pytest.raises(ValueError, match=r"3 indices below 3, got \[0, 1, 3\]"):
+        cache.reorder([0, 1, 3])
+    with pytest.raises(ValueError, match="none twice, got 0 and \\[0\\]"):
+        cache.fork(0, [0])
+
+
 # --- metrics -------------------------------------------------------------------------------------------------------
 
 

@@ -245,6 +245,51 @@ def KVQ_TruncateOp : KVQ_Op<"truncate", [Pure]> {
   }];
 }
 
+def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
+  let summary = "copies sequences from one cache into another";
+  let description = [{
+    Sequence b of the result is sequence `sources[b]` of `cache`: its codes,
+    metadata and exact tokens, as far as `lengths` and `flushed`, the counts of
+    `cache`, say that it has any. Where `sources[b]` is negative it is sequence
+    b of `destination`. Nothing is requantized. The types differ at most in
+    batch and capacity.
+
+    This is how beams are reordered, how a batch grows, and how prefixes are
+    shared: `kvq.truncate` cuts the counts to the prefix, and `sources` names
+    one sequence for all that are to start with it.
+
+    The host guarantees `sources[b] < ` the batch of `cache`, and that the
+    destination has the capacity. The host then holds `lengths[sources[b]]` and
+    `flushed[sources[b]]` where `sources[b]` is not negative.
+
+    `cache` and `destination` are different values, so that no old value has to
+    be kept. Compiled code may be given the same memory for both where no
+    sequence is both read and written.
+
+    ```mlir
+    %d = kvq.reorder ins(%c : !c) sources(%i : tensor<4xi64>)
+        lengths(%n : tensor<4xi64>) flushed(%f : tensor<4xi64>)
+        into(%other : !c) -> !c
+    ```
+  }];
+  let arguments = (ins
+    KVQ_CacheType:$cache,
+    KVQ_LengthTensor:$sources,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    KVQ_CacheType:$destination);
+  let results = (outs KVQ_CacheType:$result);
+  let assemblyFormat = [{
+    `ins` `(` $cache `:` type($cache) `)`
+    `sources` `(` $sources `:` type($sources) `)`
+    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    `into` `(` $destination `:` type($destination) `)` attr-dict
+    `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def KVQ_AttentionOp : KVQ_Op<"attention", [
     Pure, AttrSizedOperandSegments, DestinationStyleOpInterface]> {
   let summary = "attention of queries over a KV cache";

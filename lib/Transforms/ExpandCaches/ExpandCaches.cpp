@@ -107,10 +107,10 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
-  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, func::FuncOp,
-             func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
-             scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
-      op);
+  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, ReorderOp,
+             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
+             scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
+             cf::CondBranchOp>(op);
 }
 
 static bool mentionsCache(Type type) {
@@ -189,7 +189,7 @@ struct SignatureAttributes {
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
   target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp,
-                      TruncateOp>();
+                      ReorderOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());
@@ -213,6 +213,7 @@ void ExpandCachesPass::runOnOperation() {
   patterns.add<EmptyPattern, FromComponentsPattern>(converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
+  populateReorderPatterns(converter, patterns);
   populateTruncatePatterns(converter, patterns);
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
                                                                  converter);

@@ -89,6 +89,8 @@ void populateAppendPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateLoadTilePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
+void populateReorderPatterns(const TypeConverter &converter,
+                             RewritePatternSet &patterns);
 void populateTruncatePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 

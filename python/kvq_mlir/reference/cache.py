@@ -19,6 +19,10 @@ class _Sequence:
     groups: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(default_factory=list)
     window: list[np.ndarray] = field(default_factory=list)
 
+    def copy(self) -> _Sequence:
+        """Another sequence of the same tokens; arrays are never written, so they are shared."""
+        return _Sequence(list(self.first), list(self.groups), list(self.window))
+
 
 class Cache:
     """A cache of `batch` sequences, each of up to `capacity` tokens of shape [heads, dim].
@@ -139,6 +143,26 @@ class Cache:
                 sequence.window.clear()
             del sequence.groups[flushed // n :]
             del sequence.window[length - flushed :]
+
+    def reorder(self, indices: Sequence[int]) -> None:
+        """Sequence b becomes a copy of what sequence indices[b] was. ValueError for an index out of range."""
+        if len(indices) != self.batch or not all(0 <= index < self.batch for index in indices):
+            raise ValueError(f"expected {self.batch} indices below {self.batch}, got {list(indices)}")
+        self._sequences = [self._sequences[index].copy() for index in indices]
+
+    def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
+        """Sequences `targets` become copies of the first `length` tokens of sequence `source`, default all.
+
+        Raises ValueError for an index out of range, a target that is the source, and where `truncate` would.
+        """
+        if not all(0 <= index < self.batch for index in (source, *targets)) or source in targets:
+            raise ValueError(f"expected indices below {self.batch}, none twice, got {source} and {list(targets)}")
+        model = Cache.__new__(Cache)
+        model.__dict__.update(self.__dict__, batch=1, _sequences=[self._sequences[source].copy()])
+        if length is not None:
+            model.truncate(length)
+        for target in targets:
+            self._sequences[target] = model._sequences[0].copy()
 
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
