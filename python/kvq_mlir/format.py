@@ -12,7 +12,8 @@ DTYPES = {"f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "i8": np.dty
 class Format:
     """A `#kvq.format`, such as "codes = ui4, group = [32, 1], scale = f16, zero = min f16".
 
-    str() gives the canonical text. Raises `Error`, a ValueError, for text that is no format.
+    str() gives the canonical text; formats are equal, and hash alike, if their canonical texts are. Raises `Error`, a
+    ValueError, for text that is no format.
     """
 
     __slots__ = ("_fields", "_text")
@@ -32,7 +33,7 @@ class Format:
 
     @property
     def signed(self) -> bool:
-        """Whether codes are signed, symmetric round zero."""
+        """Whether codes are signed, symmetric round zero; false if exact."""
         return self._fields["signed"]
 
     @property
@@ -52,21 +53,25 @@ class Format:
 
     @property
     def scale(self) -> str | None:
-        """The type of the scale, "f16" or "f32"."""
+        """The type of the scale, "f16" or "f32"; None if exact."""
         return self._fields["scale"]
 
     @property
     def zero(self) -> str | None:
-        """The type of the real minimum, or None for symmetric codes."""
+        """The type of the real minimum, "f16" or "f32"; None for symmetric codes and if exact."""
         return self._fields["zero"]
 
     @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax" or "minmax"."""
+        """How the range of a group is taken: "absmax" or "minmax"; None if exact."""
         return self._fields["range"]
 
     def channels(self, head_dim: int) -> int:
-        """Channels that share a scale in rows of `head_dim`; `Error` if groups or bytes do not divide the row."""
+        """Channels that share a scale in rows of `head_dim`.
+
+        Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
+        bytes.
+        """
         # The type's own check, over a cache of one row.
         recent = ", recent = 0" if self.tokens > 1 else ""
         _kvq.cache_components(f"!kvq.cache<1x1x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)

@@ -26,7 +26,9 @@
 // CHECK-DAG:     %[[MI:.+]] = tensor.extract_slice %[[M]][%[[I]], 0] [1, 4]
 // CHECK-DAG:     %[[SI:.+]] = tensor.extract_slice %[[S]][%[[I]], 0] [1, 4]
 // CHECK:         %[[BEGIN:.+]] = affine.max #[[$BEGIN]](%[[I]])[%[[N]], %[[LO]]]
-// CHECK:         %[[END:.+]] = affine.min #[[$END]](%{{.+}}, %[[I]])[%[[N]], %[[LO]], %[[HI]]]
+// CHECK:         %[[CUT:.+]] = affine.min #[[$END]](%{{.+}}, %[[I]])[%[[N]], %[[LO]], %[[HI]]]
+// A range behind the tokens, where there are fewer than ranges, is empty.
+// CHECK:         %[[END:.+]] = affine.max #{{.+}}(%[[CUT]], %[[I]])[%[[N]], %[[LO]]]
 // CHECK:         %[[RA:.+]], %[[RM:.+]], %[[RS:.+]] = kvq.partial_attention ins(%[[Q]], {{.*}}) at[%[[B]], %[[H]]] tokens[%[[BEGIN]] to %[[END]]] flushed[%[[F]], %[[F]]] outs(%[[AI]], %[[MI]], %[[SI]] :
 // CHECK:         scf.forall.in_parallel
 // CHECK-DAG:       tensor.parallel_insert_slice %[[RA]] into %[[A]][%[[I]], 0, 0] [1, 4, 64]

@@ -75,6 +75,47 @@ func.func @unbounded(%q: tensor<4x64xf32>, %c: tensor<?x64xi8>, %s: tensor<?x4xf
   return %r : tensor<4x?xf32>
 }
 
+// The same holds for the rows.
+
+// CHECK-LABEL: func @unbounded_rows(
+// CHECK:       %[[X:.+]] = kvq.dequantize
+// CHECK:       linalg.generic {{.*}} ins(%{{.+}}, %[[X]] :
+// CHECK-NOT:   linalg.generic
+func.func @unbounded_rows(%q: tensor<?x64xf32>, %c: tensor<32x64xi8>, %s: tensor<1x64xf16>,
+    %out: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %buffer = tensor.empty() : tensor<32x64xf32>
+  %x = kvq.dequantize #channel ins(%c, %s : tensor<32x64xi8>, tensor<1x64xf16>)
+      outs(%buffer : tensor<32x64xf32>) -> tensor<32x64xf32>
+  %r = linalg.generic #keys ins(%q, %x : tensor<?x64xf32>, tensor<32x64xf32>) outs(%out : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b fastmath<contract> : f32
+    %1 = arith.addf %o, %0 fastmath<contract> : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
+}
+
+// A body that does more than multiply and add.
+
+// CHECK-LABEL: func @negated(
+// CHECK:       %[[X:.+]] = kvq.dequantize
+// CHECK:       linalg.generic {{.*}} ins(%{{.+}}, %[[X]] :
+// CHECK:         arith.negf
+func.func @negated(%q: tensor<4x64xf32>, %c: tensor<32x64xi8>, %s: tensor<1x64xf16>,
+    %out: tensor<4x32xf32>) -> tensor<4x32xf32> {
+  %buffer = tensor.empty() : tensor<32x64xf32>
+  %x = kvq.dequantize #channel ins(%c, %s : tensor<32x64xi8>, tensor<1x64xf16>)
+      outs(%buffer : tensor<32x64xf32>) -> tensor<32x64xf32>
+  %r = linalg.generic #keys ins(%q, %x : tensor<4x64xf32>, tensor<32x64xf32>) outs(%out : tensor<4x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %n = arith.negf %b : f32
+    %0 = arith.mulf %a, %n fastmath<contract> : f32
+    %1 = arith.addf %o, %0 fastmath<contract> : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x32xf32>
+  return %r : tensor<4x32xf32>
+}
+
 // What another op reads too stays beside the folded contraction.
 
 // CHECK-LABEL: func @read_twice(

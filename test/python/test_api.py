@@ -1,5 +1,6 @@
 """The public API: properties, round trips, and every error with what it expected and found."""
 
+import dataclasses
 import re
 import threading
 
@@ -128,6 +129,17 @@ def test_quantize_errors(x, text, error, message):
 
 
 # --- caches --------------------------------------------------------------------------------------------------------
+
+
+def test_parts_that_do_not_belong_together_are_rejected():
+    z = kvq.quantize(tokens(1, 2, 64, 64), kvq.Format(PER_CHANNEL))
+    for name, part in (("scales", z.scales[:, :, :1]), ("zeros", z.zeros[:, :1])):
+        broken = dataclasses.replace(z, **{name: np.ascontiguousarray(part)})
+        expected = f"expected {name} of shape [1, 2, 2, 64], got {list(part.shape)}"
+        with pytest.raises(kvq.Error, match=re.escape(expected)):
+            kvq.dequantize(broken)
+    with pytest.raises(kvq.Error, match="expected codes as .*, got 3 axes"):
+        kvq.dequantize(dataclasses.replace(z, codes=z.codes[0]))
 
 
 def test_cache_type_and_storage():

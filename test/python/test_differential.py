@@ -5,7 +5,6 @@ A failing test prints its seed; `KVQ_SEED=<seed>` runs it again with the same ca
 
 import itertools
 import os
-import secrets
 
 import numpy as np
 import pytest
@@ -28,13 +27,6 @@ FORMATS = [
     + [(codes, f", zero = min {kind}") for codes in UNSIGNED for kind in FLOATS]
 ]
 TOLERANCE = 1e-5  # relative L2 against float64 on the same codes
-
-
-@pytest.fixture
-def rng() -> np.random.Generator:
-    seed = int(os.environ.get("KVQ_SEED") or secrets.randbits(32))
-    print(f"KVQ_SEED={seed}")
-    return np.random.default_rng(seed)
 
 
 def divides(text: str, dim: int) -> bool:

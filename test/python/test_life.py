@@ -4,7 +4,7 @@ never saw it. Random cases have fresh seeds; `KVQ_SEED=<seed>` repeats one.
 
 import numpy as np
 import pytest
-from test_differential import DTYPES, FLOATS, FULL, TOLERANCE, Side, random_format, rng, same  # noqa: F401
+from test_differential import FULL, TOLERANCE, Side, random_format, same
 
 import kvq_mlir as kvq
 from kvq_mlir import _kvq, reference
@@ -166,7 +166,7 @@ def test_a_window_refills_after_a_deep_cut():
     assert np.array_equal(cache.dequantize(), whole.dequantize())
 
 
-def test_rejected_speculative_tokens_leave_no_trace(rng):  # noqa: F811
+def test_rejected_speculative_tokens_leave_no_trace(rng):
     """Drafts that are rejected inside the exact tail: the bytes are those of a cache that never saw them."""
     for text in (PER_CHANNEL, I4):
         speculative, plain = (cache_of(text, capacity=150, exact_first=3, recent=16) for _ in range(2))
@@ -191,7 +191,7 @@ def test_rejected_speculative_tokens_leave_no_trace(rng):  # noqa: F811
 
 
 @pytest.mark.parametrize("case", range(40 if FULL else 8))
-def test_any_life_equals_the_oracle_and_one_shot(case, rng):  # noqa: F811
+def test_any_life_equals_the_oracle_and_one_shot(case, rng):
     """Random appends, cuts, reorderings and forks: the oracle's codes after each; at the end, those of one append of
     what was kept."""
     batch, capacity = int(rng.integers(1, 5)), 130
@@ -214,7 +214,7 @@ def test_any_life_equals_the_oracle_and_one_shot(case, rng):  # noqa: F811
     assert np.array_equal(whole.dequantize(), cache.dequantize())
 
 
-def test_attention_after_cuts(rng):  # noqa: F811
+def test_attention_after_cuts(rng):
     for _ in range(4):
         texts = [random_format(rng, DIM) for _ in range(2)]
         k = LivingSide(rng, texts[0], 2, 90)
@@ -245,7 +245,7 @@ func.func @truncate(%n: tensor<3xi64>, %f: tensor<3xi64>, %to: tensor<3xi64> {bu
 """
 
 
-def test_the_op_counts_as_the_cache_does(rng):  # noqa: F811
+def test_the_op_counts_as_the_cache_does(rng):
     compiled = _kvq.compile(TRUNCATE)
     cache = kvq.Cache(3, 1, 100, DIM, kvq.Format(I4), exact_first=4, recent=8)
     for _ in range(20):
@@ -273,6 +273,17 @@ def test_residual_of_two_bit_keys():
     }
     assert cache.nbytes == 192 * 32 + 2 * 6 * 128 * 2 + 31 * 128 * 2
     assert cache.type.endswith(", residual = 32>")
+    footprint = _kvq.Footprint(cache.type)
+    assert footprint.allocated(200)["total"] == cache.nbytes
+    assert footprint.retained(200)["total"] == 192 * 32 + 2 * 6 * 128 * 2 + 8 * 128 * 2
+    assert footprint.token_group_bytes["total"] == 32 * 32 + 2 * 128 * 2
+
+
+def test_bytes_per_group_with_a_residual_of_several():
+    """What a group of tokens takes does not depend on how many leave at once."""
+    expected = _kvq.Footprint(cache_of(PER_CHANNEL, recent=5).type).token_group_bytes
+    for residual in (8, 24, 64):
+        assert _kvq.Footprint(cache_of(PER_CHANNEL, residual=residual).type).token_group_bytes == expected
 
 
 def test_residual_flushes_everything_at_once():
@@ -422,7 +433,7 @@ def test_fork_errors_change_nothing(arguments, message):
     assert snapshot(cache) == before
 
 
-def test_a_fork_and_its_source_go_apart(rng):  # noqa: F811
+def test_a_fork_and_its_source_go_apart(rng):
     """Prefixes are copied, not shared: what is appended to one sequence leaves the other alone."""
     forked, plain = lives(2), lives(2)
     forked.fork(1, [0])

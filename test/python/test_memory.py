@@ -5,7 +5,7 @@ Each test of a kind of fault that other systems had names the public report.
 
 import numpy as np
 import pytest
-from test_differential import FORMATS, TOLERANCE, divides, rng, same  # noqa: F401
+from test_differential import FORMATS, TOLERANCE, divides, same
 
 import kvq_mlir as kvq
 from kvq_mlir import _kvq, reference
@@ -178,7 +178,7 @@ def test_keys_of_a_decode_are_quantized(window, flushed):
         assert (quantized, (200 - flushed) * 128 * 2) == (7680, 10240)
 
 
-def test_repeats_give_the_same_codes(rng):  # noqa: F811
+def test_repeats_give_the_same_codes(rng):
     """The same input three times (llama.cpp#28527)."""
     for text in rng.choice([text for text in FORMATS if divides(text, DIM)], 4):
         x = rng.standard_normal((2, HEADS, 96, DIM)).astype(np.float32)

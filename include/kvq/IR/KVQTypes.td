@@ -67,7 +67,19 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
-    signed codes are two's complement. Rows start at a byte.
+    signed codes are two's complement. Rows start at a byte. Components start at
+    a multiple of 64 bytes where kvq allocates them.
+
+    R+n-1 rows are enough for the recent window: whole groups leave it before an
+    append writes the ring, and are read from the ring or from the input of the
+    append. A cache of R+n-1 = 0 rows has no recent window, and ops on it take no
+    flushed counts: every token behind the first E is flushed as it is appended.
+
+    Errors: a shape not of 4 extents; a batch, head count or head_dim that is
+    dynamic or below 1; an element type other than f16, bf16 and f32; negative
+    windows; windows with `codes = none`; no `recent` though groups span several
+    tokens; groups that do not divide head_dim; codes of a row that do not fill
+    whole bytes; more than 2^40 tokens anywhere.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,

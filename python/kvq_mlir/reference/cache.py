@@ -165,17 +165,18 @@ class Cache:
             self._sequences[target] = model._sequences[0].copy()
 
     def codes(self, b: int) -> np.ndarray:
-        """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
+        """Codes of sequence b's quantized tokens, int8 or uint8 [heads, flushed, dim]; ValueError if exact."""
         self._need_codes()
         return self._joined(b, 0, self.dim, self.fmt.tokens, self.fmt.codes.dtype)
 
     def scales(self, b: int) -> np.ndarray:
-        """Scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]."""
+        """Scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]; ValueError if exact."""
         self._need_codes()
         return self._joined(b, 1, self.dim // self.fmt.channels(self.dim), 1, self.fmt.scale.dtype)
 
     def zeros(self, b: int) -> np.ndarray | None:
-        """Zeros of sequence b's quantized tokens, [heads, flushed/n, dim/g], or None for symmetric codes."""
+        """Zeros of sequence b's quantized tokens, [heads, flushed/n, dim/g], None for symmetric codes; ValueError if
+        exact."""
         self._need_codes()
         if self.fmt.zero is None:
             return None

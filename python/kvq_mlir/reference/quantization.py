@@ -98,19 +98,27 @@ def _dequantize(codes, scales, zeros, fmt: Format, dtype) -> np.ndarray:
 
 @_quiet
 def dequantize(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:
-    """The float32 values of codes [..., tokens, dim], the product and the sum each rounded (rule R10)."""
+    """The float32 values of codes [..., tokens, dim], the product and the sum each rounded (rule R10).
+
+    scales, zeros: [..., tokens/n, dim/g]; zeros None for symmetric codes. Raises ValueError where shapes disagree, or
+    zeros are missing or not expected.
+    """
     return _dequantize(codes, scales, zeros, fmt, np.float32)
 
 
 def dequantize64(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:
-    """The float64 values of codes [..., tokens, dim]: the product exact, the sum rounded once (rule R11)."""
+    """The float64 values of codes [..., tokens, dim]: the product exact, the sum rounded once (rule R11).
+
+    Arguments and errors as in `dequantize`.
+    """
     return _dequantize(codes, scales, zeros, fmt, np.float64)
 
 
 def pack(codes: np.ndarray, bits: int) -> np.ndarray:
     """Pack rows of codes [..., dim] (int8 or uint8) into bytes [..., dim*bits/8], in planes (rule R13).
 
-    Raises ValueError if the planes do not divide dim (with both numbers) or a code does not fit into `bits` bits.
+    Raises ValueError if `bits` is not 2, 4 or 8, the planes do not divide dim (with both numbers) or a code does not
+    fit into `bits` bits; TypeError for codes of another type.
     """
     planes = _planes(bits)
     codes = np.asarray(codes)
@@ -130,7 +138,10 @@ def pack(codes: np.ndarray, bits: int) -> np.ndarray:
 
 
 def unpack(packed: np.ndarray, bits: int, signed: bool) -> np.ndarray:
-    """The inverse of `pack`: bytes [..., dim*bits/8] to codes [..., dim], int8 if signed, else uint8."""
+    """The inverse of `pack`: bytes [..., dim*bits/8] (uint8) to codes [..., dim], int8 if signed, else uint8.
+
+    Raises ValueError if `bits` is not 2, 4 or 8; TypeError for bytes of another type.
+    """
     planes = _planes(bits)
     packed = np.asarray(packed)
     if packed.dtype != np.uint8:
