@@ -5,7 +5,6 @@ import secrets
 
 import numpy as np
 import pytest
-
 from kvq_mlir import metrics, reference
 from kvq_mlir.reference import Cache, Format
 
@@ -215,7 +214,7 @@ def test_subnormal_scale_is_rounded_up():
         assert one_group([absmax * UNIT], text, "f16") == ([7], scale * UNIT, None)
 
 
-@pytest.mark.parametrize("codes, highest", [("i2", 1), ("i4", 7), ("i8", 127)])
+@pytest.mark.parametrize("codes, highest", [("i2", 1), ("i3", 3), ("i4", 7), ("i5", 15), ("i6", 31), ("i8", 127)])
 def test_subnormal_scale_is_the_smallest_that_covers(codes, highest):
     m = np.arange(1, 1024 * highest + 1)  # magnitudes in units, up to where the scale turns normal
     x = (m * UNIT).astype(np.float32).reshape(1, 1, 1, -1)
@@ -271,14 +270,14 @@ def all_finite_f16() -> np.ndarray:
     return x[np.isfinite(x)].astype(np.float32).reshape(1, 1, 1, -1)
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
 def test_constant_group_with_a_minimum_is_that_constant(bits):
     x = all_finite_f16()
     text = f"codes = ui{bits}, group = [1, 1], scale = f16, zero = min f16"
     assert np.array_equal(round_trip(x, text, "f16"), x)
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
 @pytest.mark.parametrize("scale", ["f16", "f32"])
 def test_constant_symmetric_group_is_within_half_a_step(bits, scale):
     x, f = all_finite_f16(), fmt(f"codes = i{bits}, group = [1, 1], scale = {scale}")
@@ -301,7 +300,7 @@ def test_case_1_no_padded_lane_enters_the_range(dim):
     assert np.abs(round_trip(x, text) - x).max() <= 1e-6
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
 @pytest.mark.parametrize("constant", [0, 0.01, 100, -3.5, 60000])
 def test_case_2_constant_channel(bits, constant):
     f = fmt(f"codes = ui{bits}, group = [16, 1], scale = f16, zero = min f16")
@@ -354,7 +353,7 @@ def test_case_10_bytes_with_the_high_bit():
     assert np.array_equal(reference.dequantize(packed, scales, zeros, f), x)
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
 @pytest.mark.parametrize("group", [8, 16, 32, 64, 128])
 @pytest.mark.parametrize("by_token", [False, True])
 def test_case_11_data_on_the_grid_is_exact(bits, group, by_token):
@@ -445,13 +444,29 @@ def test_packing_is_planar():
     assert reference.pack(np.int8([-128, 5]), 8).tolist() == [0x80, 0x05]
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_packing_of_split_codes_puts_the_low_parts_first():
+    # 3 bits: low two bits 3 2 1 0 3 2 1 0, elements j and j + 2, j + 4, j + 6 in byte j; high bits 0 0 0 0 1 1 1 1.
+    codes = np.uint8([3, 2, 1, 0, 7, 6, 5, 4])
+    assert reference.pack(codes, 3).tolist() == [0b01_11_01_11, 0b00_10_00_10, 0b11110000]
+    # -1 is 111, -4 is 100, 3 is 011.
+    assert reference.pack(np.int8([-1, 0, 0, 0, 0, 0, -4, 3]), 3).tolist() == [0b00_00_00_11, 0b11_00_00_00, 0b01000001]
+    # 5 bits: nibbles of elements j and j + 4, then the fifth bits, element j in bit j.
+    codes = np.uint8([0x1F, 0x01, 0x12, 0x03, 0x04, 0x15, 0x06, 0x17])
+    assert reference.pack(codes, 5).tolist() == [0x4F, 0x51, 0x62, 0x73, 0b10100101]
+    # 6 bits: nibbles of elements j and j + 2, then the two high bits of elements 0, 1, 2, 3.
+    assert reference.pack(np.uint8([0x3A, 0x1B, 0x0C, 0x2D]), 6).tolist() == [0xCA, 0xDB, 0b10_00_01_11]
+    assert reference.pack(np.int8([-32, 31, -1, 1]), 6).tolist() == [0xF0, 0x1F, 0b00_11_01_10]
+    assert reference.pack(np.uint8([1, 0, 0, 0, 0, 1, 1, 0]), 1).tolist() == [0b01100001]
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 5, 6, 8])
 def test_unpack_inverts_pack_for_every_code(bits):
-    unsigned = np.arange(2**bits, dtype=np.int64).astype(np.uint8)
-    signed = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)).astype(np.int8)
+    repeats = max(1, 8 // 2**bits)  # rows of at least one byte
+    unsigned = np.tile(np.arange(2**bits, dtype=np.int64), repeats).astype(np.uint8)
+    signed = np.tile(np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)), repeats).astype(np.int8)
     for codes in (np.stack([unsigned, unsigned[::-1]]), np.stack([signed, signed[::-1]])):
         packed = reference.pack(codes, bits)
-        assert packed.shape == (2, 2**bits * bits // 8)
+        assert packed.shape == (2, codes.shape[-1] * bits // 8)
         assert np.array_equal(reference.unpack(packed, bits, codes.dtype == np.int8), codes)
 
 
@@ -462,8 +477,17 @@ def test_packing_errors():
         reference.pack(np.uint8([16, 0]), 4)
     with pytest.raises(ValueError, match="-8 ... 7"):
         reference.pack(np.int8([8, 0]), 4)
-    with pytest.raises(ValueError, match="3 bits"):
-        reference.unpack(np.zeros(3, np.uint8), 3, signed=False)
+    with pytest.raises(ValueError, match="7 bits"):
+        reference.unpack(np.zeros(7, np.uint8), 7, signed=False)
+    with pytest.raises(ValueError, match="4 bytes.*3 bits"):
+        reference.unpack(np.zeros(4, np.uint8), 3, signed=False)
+
+
+@pytest.mark.parametrize("bits, dim, planes", [(1, 12, 8), (3, 12, 8), (5, 20, 8), (6, 10, 4)])
+def test_packing_errors_of_split_codes(bits, dim, planes):
+    with pytest.raises(ValueError, match=f"row of {dim} codes.*{planes} codes"):
+        reference.pack(np.zeros(dim, np.uint8), bits)
+    reference.pack(np.zeros(dim + planes - dim % planes, np.uint8), bits)
 
 
 # --- caches --------------------------------------------------------------------------------------------------------

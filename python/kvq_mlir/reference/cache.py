@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .formats import FloatType, Format
-from .quantization import dequantize64, quantize, to_element
+from .calibration import Calibration
+from .formats import Format
+from .quantization import dequantize64, element_type, quantize, to_element
+from .rotation import restore64
 
 
 @dataclass
@@ -27,12 +29,13 @@ class _Sequence:
 class Cache:
     """A cache of `batch` sequences, each of up to `capacity` tokens of shape [heads, dim].
 
-    fmt: the format of quantized tokens. dtype: the element type T, "f16" or "f32". exact_first: how many tokens at the
-    start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a group are
-    quantized as soon as all of them and `recent` newer ones are there. residual, instead of recent: all tokens behind
-    the first ones are quantized whenever their number reaches a multiple of it.
-    Raises ValueError for negative sizes, for a dim that the format's groups do not tile, for both windows at once, and
-    for a residual that is not whole groups.
+    fmt: the format of quantized tokens. dtype: the element type T, "f16", "bf16" or "f32". exact_first: how many tokens
+    at the start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a
+    group are quantized as soon as all of them and `recent` newer ones are there. calibration: the given values that fmt
+    needs. residual, instead of recent: all tokens behind the first ones are quantized whenever their number reaches a
+    multiple of it.
+    Raises ValueError for negative sizes, for a dim that the format's groups do not tile, for a calibration that is not
+    what the format needs, for both windows at once, and for a residual that is not whole groups.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Cache:
         dtype: str = "f16",
         exact_first: int = 0,
         recent: int = 0,
+        calibration: Calibration | None = None,
         residual: int | None = None,
     ) -> None:
         if min(batch, heads, dim, capacity, exact_first, recent) < 0:
@@ -55,9 +59,11 @@ class Cache:
                 raise ValueError(f"both recent = {recent} and residual = {residual} are given")
             if fmt.codes is None or residual < 1 or residual % fmt.tokens:
                 raise ValueError(f"residual = {residual} is not one or more groups of {fmt.tokens} quantized tokens")
-        FloatType.named(dtype)
+        element_type(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
+        self.calibration = Calibration() if calibration is None else calibration
+        self.calibration.check(fmt, heads, dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
         self.dtype, self.exact_first, self.recent, self.residual = dtype, exact_first, recent, residual
         self._sequences = [_Sequence() for _ in range(batch)]
@@ -104,9 +110,9 @@ class Cache:
         sequence.window.append(token)
         n = self.fmt.tokens
         for _ in range(self._full_groups(sequence)):
-            oldest = np.stack(sequence.window[:n], axis=1)
+            oldest = element_type(self.dtype).decode(np.stack(sequence.window[:n], axis=1))
             del sequence.window[:n]
-            sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype)))
+            sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype, self.calibration)))
 
     def _full_groups(self, sequence: _Sequence) -> int:
         """How many groups leave the window, now that a token has come."""
@@ -167,26 +173,31 @@ class Cache:
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, int8 or uint8 [heads, flushed, dim]; ValueError if exact."""
         self._need_codes()
-        return self._joined(b, 0, self.dim, self.fmt.tokens, self.fmt.codes.dtype)
+        return self._joined(b, 0, self.dim, self.fmt.codes.dtype)
 
     def scales(self, b: int) -> np.ndarray:
-        """Scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]; ValueError if exact."""
+        """Stored scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]; [heads, 1, dim/g] where static."""
         self._need_codes()
-        return self._joined(b, 1, self.dim // self.fmt.channels(self.dim), 1, self.fmt.scale.dtype)
+        return self._metadata(b, 1, self.calibration.scales, self.fmt.scale.dtype)
 
     def zeros(self, b: int) -> np.ndarray | None:
-        """Zeros of sequence b's quantized tokens, [heads, flushed/n, dim/g], None for symmetric codes; ValueError if
-        exact."""
+        """Stored zeros, as `scales`, or None without a zero."""
         self._need_codes()
         if self.fmt.zero is None:
             return None
-        return self._joined(b, 2, self.dim // self.fmt.channels(self.dim), 1, self.fmt.zero.type.dtype)
+        return self._metadata(b, 2, self.calibration.zeros, self.fmt.zero.type.dtype)
+
+    def _metadata(self, b: int, part: int, given: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+        groups = self.dim // self.fmt.channels(self.dim)
+        if given is not None:
+            return np.broadcast_to(given[:, np.newaxis], (self.heads, 1, groups))
+        return self._joined(b, part, groups, dtype)
 
     def _need_codes(self) -> None:
         if self.fmt.codes is None:
             raise ValueError("codes = none: this cache has neither codes nor scales nor zeros")
 
-    def _joined(self, b: int, part: int, width: int, rows: int, dtype: np.dtype) -> np.ndarray:
+    def _joined(self, b: int, part: int, width: int, dtype: np.dtype) -> np.ndarray:
         groups = [group[part] for group in self._sequences[b].groups]
         empty = np.zeros((self.heads, 0, width), dtype)
         return np.concatenate([empty, *groups], axis=1)
@@ -196,14 +207,15 @@ class Cache:
         sequence = self._sequences[b]
         parts = [self._exact64(sequence.first)]
         if self.fmt.codes is not None:
-            parts.append(dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt))
+            values = dequantize64(self.codes(b), self.scales(b), self.zeros(b), self.fmt, self.calibration)
+            parts.append(restore64(values, self.fmt, self.calibration))
         parts.append(self._exact64(sequence.window))
         return np.concatenate(parts, axis=1)
 
     def _exact64(self, tokens: list[np.ndarray]) -> np.ndarray:
         if not tokens:
             return np.zeros((self.heads, 0, self.dim))
-        return np.stack(tokens, axis=1).astype(np.float64)
+        return element_type(self.dtype).decode(np.stack(tokens, axis=1)).astype(np.float64)
 
 
 def _drop_batch(parts: tuple[np.ndarray | None, ...]) -> tuple[np.ndarray | None, ...]:

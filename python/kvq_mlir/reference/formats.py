@@ -5,92 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
-import numpy as np
+from .codes import Codebook, CodeType, FloatCodes
+from .floats import FloatType
+from .ranges import Range
 
-from . import ranges
-
-
-@dataclass(frozen=True)
-class FloatType:
-    """An IEEE binary type of elements or metadata.
-
-    `largest`, `smallest_normal` and `unit` (the smallest positive subnormal) are Python floats, all exact.
-    """
-
-    name: str
-    dtype: np.dtype
-    largest: float
-    smallest_normal: float
-    unit: float
-
-    def __str__(self) -> str:
-        return self.name
-
-    @staticmethod
-    def named(name: str) -> FloatType:
-        """The type called `name`; ValueError if there is none."""
-        if name not in _FLOAT_TYPES:
-            raise ValueError(f"unknown type '{name}', expected one of {', '.join(_FLOAT_TYPES)}")
-        return _FLOAT_TYPES[name]
-
-    def scale_cap(self, highest_code: int) -> np.float32:
-        """Rule R5's cap: the largest value of this type whose product with `highest_code` is at most max(f32)."""
-        bound = Fraction(_FLOAT_TYPES["f32"].largest) / highest_code
-        if bound >= Fraction(self.largest):
-            return np.float32(self.largest)
-        cap = self.dtype.type(float(bound))
-        while Fraction(float(cap)) > bound:
-            cap = np.nextafter(cap, self.dtype.type(0))
-        return np.float32(cap)
-
-
-_FLOAT_TYPES = {
-    t.name: t
-    for t in (
-        FloatType("f16", np.dtype(np.float16), 65504.0, 2.0**-14, 2.0**-24),
-        FloatType("f32", np.dtype(np.float32), (2.0**24 - 1) * 2.0**104, 2.0**-126, 2.0**-149),
-    )
-}
-
-
-@dataclass(frozen=True)
-class CodeType:
-    """Integer codes of `bits` bits: symmetric if signed, starting at 0 if not."""
-
-    bits: int
-    signed: bool
-
-    WIDTHS = (2, 4, 8)
-
-    @property
-    def highest(self) -> int:
-        """N of the rules: the largest code."""
-        return 2 ** (self.bits - 1) - 1 if self.signed else 2**self.bits - 1
-
-    @property
-    def lowest(self) -> int:
-        """M of the rules: the smallest code that quantization produces."""
-        return -self.highest if self.signed else 0
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The NumPy type of one unpacked code."""
-        return np.dtype(np.int8 if self.signed else np.uint8)
-
-    def __str__(self) -> str:
-        return f"{'' if self.signed else 'u'}i{self.bits}"
+SCALE_TYPES = ("f16", "bf16", "f32", "f8E8M0FNU", "f8E4M3FN")
+MINIMUM_TYPES = ("f16", "bf16", "f32")
+POINT_TYPES = ("i8", "ui8", "f16", "bf16", "f32")
 
 
 @dataclass(frozen=True)
 class Zero:
-    """What code 0 means: a stored real number of type `type`."""
+    """What code 0 means.
+
+    `min`: the stored real number (of a float type). `point`: the stored zero point is the code, perhaps between two
+    codes, that means 0; it is of a float type or an integer.
+    """
 
     kind: str
-    type: FloatType
+    type: FloatType | CodeType
 
-    KINDS = ("min",)
+    KINDS = ("min", "point")
 
     def __str__(self) -> str:
         return f"{self.kind} {self.type}"
@@ -101,21 +37,27 @@ class Format:
     """How a group of elements is represented.
 
     codes: the code type, or None for `codes = none` (everything exact; then the other fields are None).
-    group: (tokens, channels); channels None means the whole axis (`*`).
-    scale: type of the scale. zero: None for symmetric codes. range: the name of the range policy.
+    group: (tokens, channels); None means the whole axis (`*`), for tokens only with a static range.
+    scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
+    multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
+    rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
+    mean that is subtracted.
 
     Raises ValueError if the fields contradict each other.
     """
 
-    codes: CodeType | None
-    group: tuple[int, int | None] | None = None
+    codes: CodeType | FloatCodes | Codebook | None
+    group: tuple[int | None, int | None] | None = None
     scale: FloatType | None = None
     zero: Zero | None = None
     range: str | None = None
+    outer: FloatType | None = None
+    rotate: int | None = None
+    center: FloatType | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
-            for name in ("group", "scale", "zero", "range"):
+            for name in ("group", "scale", "zero", "range", "outer", "rotate", "center"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
             return
@@ -124,14 +66,44 @@ class Format:
                 raise ValueError(f"codes = {self.codes} needs '{name}'")
         if self.range is None:
             object.__setattr__(self, "range", self._default_range())
-        if self.zero is None and not self.codes.signed:
+        needs_zero = isinstance(self.codes, CodeType) and not self.codes.signed
+        if self.zero is None and needs_zero:
             raise ValueError(f"unsigned codes {self.codes} need a zero, such as zero = min f16")
-        if self.zero is not None and self.codes.signed:
+        if self.zero is not None and not needs_zero:
             raise ValueError(f"zero = {self.zero} needs unsigned codes, got {self.codes}")
-        if self.range not in ranges.POLICIES:
-            raise ValueError(f"unknown range '{self.range}', expected one of {', '.join(ranges.POLICIES)}")
-        if ranges.POLICIES[self.range].has_minimum != (self.zero is not None):
+        if self.zero is not None and isinstance(self.zero.type, CodeType):
+            needed, held = self.codes.highest, 2 ** (self.zero.type.bits - self.zero.type.signed) - 1
+            if held < needed:
+                raise ValueError(
+                    f"zero = {self.zero} holds zero points up to {held}, but those of {self.codes} reach {needed}"
+                )
+        object.__setattr__(self, "range", str(self.policy))
+        self._check_range()
+
+    def _check_range(self) -> None:
+        kind = self.policy.kind
+        if kind == ("minmax" if self.zero is None else "absmax"):
             raise ValueError(f"range = {self.range} does not fit {self._zero_text()}; use {self._default_range()}")
+        if kind in ("rms", "norm") and not isinstance(self.codes, Codebook):
+            raise ValueError(f"range = {self.range} needs a codebook, got codes = {self.codes}")
+        if (kind == "static") != (self.group[0] is None):
+            group = f"group = [{_size(self.group[0])}, {_size(self.group[1])}]"
+            if kind == "static":
+                raise ValueError(f"range = static needs group = [*, ...], got {group}")
+            raise ValueError(f"{group} spans all tokens and needs a static range, got range = {self.range}")
+        if isinstance(self.codes, Codebook) and self.scale.name == "f8E8M0FNU" and 0 not in self.codes.table:
+            raise ValueError(f"scale = f8E8M0FNU has no zero, and codes = {self.codes} have no value 0")
+
+    @property
+    def policy(self) -> Range:
+        """The range policy, parsed."""
+        return Range.parse(self.range)
+
+    def codes_for(self, dim: int) -> CodeType | FloatCodes | Codebook:
+        """The codes of rows of `dim` elements: with range = norm the codebook's values depend on the group's size."""
+        if self.policy.kind != "norm":
+            return self.codes
+        return self.codes.over_root(self.group[0] * self.channels(dim))
 
     def _default_range(self) -> str:
         return "absmax" if self.zero is None else "minmax"
@@ -141,8 +113,8 @@ class Format:
 
     @property
     def tokens(self) -> int:
-        """n: how many tokens share a scale; 1 where nothing is quantized."""
-        return 1 if self.group is None else self.group[0]
+        """n: how many tokens are quantized together. 1 where nothing is quantized or the range is static."""
+        return 1 if self.group is None or self.group[0] is None else self.group[0]
 
     def channels(self, dim: int) -> int:
         """g for a row of `dim` elements; ValueError with both numbers if groups do not tile the row."""
@@ -153,17 +125,24 @@ class Format:
             raise ValueError(f"expected a head dim of at least 1, got {dim}")
         if dim % channels:
             raise ValueError(f"head dim {dim} is not divisible by the group's {channels} channels")
+        if self.rotate is not None and dim % self.rotate:
+            raise ValueError(f"head dim {dim} is not divisible by the rotation's {self.rotate} channels")
         return channels
 
     def __str__(self) -> str:
         if self.codes is None:
             return "codes = none"
-        channels = "*" if self.group[1] is None else self.group[1]
-        parts = [f"codes = {self.codes}", f"group = [{self.group[0]}, {channels}]", f"scale = {self.scale}"]
+        outer = "" if self.outer is None else f" of {self.outer}"
+        parts = [f"codes = {self.codes}", f"group = [{_size(self.group[0])}, {_size(self.group[1])}]"]
+        parts.append(f"scale = {self.scale}{outer}")
         if self.zero is not None:
             parts.append(f"zero = {self.zero}")
         if self.range != self._default_range():
             parts.append(f"range = {self.range}")
+        if self.rotate is not None:
+            parts.append(f"rotate = hadamard<{self.rotate}>")
+        if self.center is not None:
+            parts.append(f"center = {self.center}")
         return ", ".join(parts)
 
     @staticmethod
@@ -183,33 +162,51 @@ class Format:
             if name in fields:
                 raise ValueError(f"field '{name}' is given twice in '{text}'")
             fields[name] = _FIELD_PARSERS[name](value)
+        if "scale" in fields:
+            fields["scale"], fields["outer"] = fields["scale"]
         if "codes" not in fields:
             raise ValueError(f"expected 'codes = ...' in '{text}'")
         return Format(**fields)
 
 
+def _size(size: int | None) -> str:
+    return "*" if size is None else str(size)
+
+
 def _split_fields(text: str) -> list[str]:
-    """Split at the commas that are outside square brackets."""
-    return re.split(r",(?![^\[]*\])", text)
+    """Split at the commas that are outside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "[<") - (character in "]>")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
-def _parse_codes(value: str) -> CodeType | None:
+def _parse_codes(value: str) -> CodeType | FloatCodes | Codebook | None:
     if value == "none":
         return None
+    if value in FloatCodes.NAMES:
+        return FloatCodes(FloatType.named(value))
+    if match := re.fullmatch(r"#kvq\.codebook<(.*)>", value):
+        return Codebook.parse(match[1])
     match = re.fullmatch(r"(u?)i([1-9][0-9]*)", value)
     if not match or int(match[2]) not in CodeType.WIDTHS:
         known = [str(CodeType(bits, signed)) for signed in (True, False) for bits in CodeType.WIDTHS]
-        raise ValueError(f"unknown codes '{value}', expected one of {', '.join(known)}, none")
+        raise ValueError(
+            f"unknown codes '{value}', expected one of {', '.join([*known, *FloatCodes.NAMES])}, "
+            "#kvq.codebook<...>, none"
+        )
     return CodeType(int(match[2]), signed=not match[1])
 
 
-def _parse_group(value: str) -> tuple[int, int | None]:
+def _parse_group(value: str) -> tuple[int | None, int | None]:
     match = re.fullmatch(r"\[\s*(\*|[0-9]+)\s*,\s*(\*|[0-9]+)\s*\]", value)
     if not match:
         raise ValueError(f"expected group = [tokens, channels], got '{value}'")
-    if match[1] == "*":
-        raise ValueError("group = [*, ...] spans all tokens and needs a static range, which the reference lacks")
-    sizes = (int(match[1]), None if match[2] == "*" else int(match[2]))
+    sizes = tuple(None if size == "*" else int(size) for size in match.groups())
     if 0 in sizes:
         raise ValueError(f"a group needs at least one token and one channel, got '{value}'")
     return sizes
@@ -219,13 +216,43 @@ def _parse_zero(value: str) -> Zero:
     kind, _, type_name = value.partition(" ")
     if kind not in Zero.KINDS or not type_name.strip():
         raise ValueError(f"unknown zero '{value}', expected one of {', '.join(k + ' <type>' for k in Zero.KINDS)}")
-    return Zero(kind, FloatType.named(type_name.strip()))
+    name, known = type_name.strip(), MINIMUM_TYPES if kind == "min" else POINT_TYPES
+    if name not in known:
+        raise ValueError(f"unknown type '{name}' of zero = {kind}, expected one of {', '.join(known)}")
+    return Zero(kind, CodeType(8, name == "i8") if name.endswith("i8") else FloatType.named(name))
+
+
+def _parse_scale(value: str) -> tuple[FloatType, FloatType | None]:
+    inner, of, outer = (s.strip() for s in value.partition(" of "))
+    if inner not in SCALE_TYPES:
+        raise ValueError(f"unknown type '{inner}' of the scale, expected one of {', '.join(SCALE_TYPES)}")
+    if of and (inner, outer) != ("f8E4M3FN", "f32"):
+        raise ValueError(f"unknown two-level scale '{value}', expected f8E4M3FN of f32")
+    return FloatType.named(inner), FloatType.named(outer) if of else None
+
+
+def _parse_rotate(value: str) -> int:
+    match = re.fullmatch(r"hadamard<\s*([0-9]+)\s*>", value)
+    if not match:
+        raise ValueError(f"unknown rotation '{value}', expected hadamard<n>")
+    size = int(match[1])
+    if size < 2 or size & (size - 1):
+        raise ValueError(f"hadamard<n> needs a power of two from 2 on, got {size}")
+    return size
+
+
+def _parse_center(value: str) -> FloatType:
+    if value not in MINIMUM_TYPES:
+        raise ValueError(f"unknown type '{value}' of the center, expected one of {', '.join(MINIMUM_TYPES)}")
+    return FloatType.named(value)
 
 
 _FIELD_PARSERS: dict[str, Callable] = {
     "codes": _parse_codes,
     "group": _parse_group,
-    "scale": FloatType.named,
+    "scale": _parse_scale,
     "zero": _parse_zero,
     "range": str,
+    "rotate": _parse_rotate,
+    "center": _parse_center,
 }

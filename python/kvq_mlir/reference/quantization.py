@@ -1,11 +1,18 @@
-"""Elements to codes and back (rules R1 to R11), and the packing of codes (rule R13)."""
+"""Elements to codes and back (rules R1 to R11, R15 and R20 to R25)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from . import ranges
-from .formats import CodeType, FloatType, Format
+from . import metadata, ranges
+from .calibration import Calibration
+from .floats import FloatType
+from .formats import Format
+from .rotation import prepare
+
+ELEMENT_TYPES = ("f16", "bf16", "f32")
 
 # Sums, quotients and roundings that overflow, underflow or meet a NaN are part of the rules, not accidents.
 _quiet = np.errstate(over="ignore", under="ignore", invalid="ignore")
@@ -14,147 +21,206 @@ _quiet = np.errstate(over="ignore", under="ignore", invalid="ignore")
 def to_element(x: np.ndarray, dtype: str) -> np.ndarray:
     """Round float16 or float32 values to the cache's element type, saturating (rule R1).
 
-    x: any shape. dtype: "f16" or "f32". Returns an array of the same shape; NaN stays NaN.
+    x: any shape. dtype: "f16", "bf16" or "f32". Returns an array of the same shape; NaN stays NaN.
     Raises TypeError for another input type, ValueError for an unknown dtype.
     """
+    return element_type(dtype).encode(_as_f32(x))
+
+
+def element_type(dtype: str) -> FloatType:
+    """The element type called `dtype`; ValueError for another name."""
+    if dtype not in ELEMENT_TYPES:
+        raise ValueError(f"unknown type '{dtype}', expected one of {', '.join(ELEMENT_TYPES)}")
+    return FloatType.named(dtype)
+
+
+def _as_f32(x: np.ndarray) -> np.ndarray:
     x = np.asarray(x)
     if x.dtype not in (np.float16, np.float32):
         raise TypeError(f"expected float16 or float32 values, got {x.dtype}")
-    return _round(x.astype(np.float32), FloatType.named(dtype))
+    return x.astype(np.float32)
 
 
-@_quiet
-def _round(x: np.ndarray, to: FloatType) -> np.ndarray:
-    """Float32 values rounded to nearest even, saturating."""
-    largest = np.float32(to.largest)
-    return np.clip(x, -largest, largest).astype(to.dtype)
-
-
-@_quiet
-def _round_scale(extent: np.ndarray, highest_code: int, to: FloatType) -> np.ndarray:
-    """The stored scale of groups that span `extent` (rules R3 to R5)."""
-    n = np.float32(highest_code)
-    scale = extent / n
-    units = (extent.astype(np.float64) / to.unit).astype(np.float32)  # exact, or inf where it is not used
-    covering = np.ceil(units / n) * np.float32(to.unit)
-    ordinary = np.minimum(scale, to.scale_cap(highest_code))
-    return np.where(scale < np.float32(to.smallest_normal), covering, ordinary).astype(to.dtype)
-
-
-@_quiet
-def quantize(x: np.ndarray, fmt: Format, dtype: str = "f16") -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def quantize(
+    x: np.ndarray, fmt: Format, dtype: str = "f16", calibration: Calibration | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Quantize x [batch, heads, tokens, dim] (float16 or float32) for a cache whose element type is `dtype`.
 
-    Returns (codes, scales, zeros): codes int8 or uint8 of x's shape; scales [batch, heads, tokens/n, dim/g] in the
-    format's scale type; zeros likewise in the zero's type, or None for symmetric codes.
-    Raises ValueError, with both numbers, if groups tile neither the tokens nor the row, and for `codes = none`.
+    Returns (codes, scales, zeros): codes of x's shape, int8 for signed integers, else uint8 (bit patterns for float
+    codes, indices for codebooks); scales [batch, heads, tokens/n, dim/g] as the scale type is stored, [batch, heads, 1,
+    dim/g] where static; zeros likewise, or None without a zero.
+    Raises ValueError, with both numbers, if groups tile neither the tokens nor the row, for `codes = none`, and if
+    the calibration is not what the format needs.
     """
+    result = _quantize(x, fmt, dtype, calibration)
+    return result.codes, result.scales, result.zeros
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """How many elements the codes could not hold (rule R24)."""
+
+    saturated: int
+    nans: int
+
+
+def count_clipped(x: np.ndarray, fmt: Format, dtype: str = "f16", calibration: Calibration | None = None) -> Clipped:
+    """What `quantize` with the same arguments clips."""
+    return _quantize(x, fmt, dtype, calibration).clipped
+
+
+@dataclass(frozen=True)
+class _Result:
+    codes: np.ndarray
+    scales: np.ndarray
+    zeros: np.ndarray | None
+    clipped: Clipped
+
+
+@_quiet
+def _quantize(x: np.ndarray, fmt: Format, dtype: str, calibration: Calibration | None) -> _Result:
     if fmt.codes is None:
         raise ValueError("codes = none stores elements exactly: there is nothing to quantize")
-    elements = to_element(x, dtype).astype(np.float32)
-    grouped = _grouped(elements, fmt)
-    low, extent = ranges.POLICIES[fmt.range].measure(grouped, (3, 5))
+    element = element_type(dtype)
+    elements = element.decode(element.encode(_as_f32(x)))
+    if elements.ndim != 4:
+        raise ValueError(f"expected [batch, heads, tokens, dim], got {elements.ndim} axes")
+    batch, heads, _, dim = elements.shape
+    fmt.channels(dim)
+    calibration = _checked(calibration, fmt, heads, dim)
+    grouped = _grouped(prepare(elements, fmt, calibration), fmt)
+    outer, codes_type = _by_head(calibration.outer, 4), fmt.codes_for(dim)
 
-    scales = _round_scale(extent, fmt.codes.highest, fmt.scale)
-    zeros = None if fmt.zero is None else _round(low, fmt.zero.type)
+    if fmt.policy.kind == "static":
+        stored = _given(calibration.scales, batch, heads), _given(calibration.zeros, batch, heads)
+    else:
+        stored = _chosen(grouped, fmt, codes_type, outer)
+    scales, zeros = _decoded(*stored, fmt, outer)
+    quotient, usable = metadata.quotients(grouped, scales, zeros, fmt), (scales > 0) & ~np.isnan(grouped)
+    codes = _codes(quotient, usable, codes_type).reshape(elements.shape)
+    clipped = Clipped(
+        saturated=int(np.sum(usable & codes_type.saturates(quotient))),
+        nans=int(np.isnan(grouped).sum()) if fmt.policy.kind == "static" else 0,
+    )
+    scales, zeros = (None if part is None else part[..., 0, :, 0] for part in stored)
+    return _Result(codes, scales, zeros, clipped)
 
-    usable = scales > 0
-    divisor = np.where(usable, scales, 1).astype(np.float32)
-    offset = grouped if zeros is None else grouped - zeros.astype(np.float32)
-    rounded = np.clip(np.rint(offset / divisor), fmt.codes.lowest, fmt.codes.highest)
-    codes = np.where(usable, rounded, 0).astype(fmt.codes.dtype).reshape(elements.shape)
-    return codes, scales[..., 0, :, 0], None if zeros is None else zeros[..., 0, :, 0]
+
+def _chosen(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | None):
+    """The stored scales and zeros (or None) of each group, with least squared error among the ratios of the range."""
+    best, least = None, None
+    for ratio in fmt.policy.ratios():
+        stored = _measured(grouped, fmt, codes_type, outer, ratio)
+        if fmt.policy.kind != "search":
+            return stored
+        scales, zeros = _decoded(*stored, fmt, outer)
+        codes = _codes(metadata.quotients(grouped, scales, zeros, fmt), scales > 0, codes_type)
+        difference = metadata.values(codes_type.values(codes), scales, zeros, fmt) - grouped
+        error = ranges.group_sum(difference * difference)
+        if best is None:
+            best, least = stored, error
+            continue
+        better = error < least
+        best = tuple(None if new is None else np.where(better, new, old) for new, old in zip(stored, best, strict=True))
+        least = np.where(better, error, least)
+    return best
+
+
+def _measured(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | None, ratio: np.float32):
+    """The stored scales and zeros (or None) of each group, its range multiplied by `ratio`."""
+    if fmt.policy.kind in ("rms", "norm"):
+        low, extent, divisor = None, ranges.norm(grouped, mean=fmt.policy.kind == "rms"), 1.0
+    else:
+        low, extent = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio)
+        divisor = codes_type.largest
+    scales = metadata.store_scale(extent, divisor, codes_type.largest, fmt, outer)
+    return scales, metadata.store_zero(low, metadata.scale_values(scales, fmt, outer), fmt)
+
+
+def _decoded(scales: np.ndarray, zeros: np.ndarray | None, fmt: Format, outer: np.ndarray | None):
+    decoded = None if zeros is None else metadata.decode_metadata(zeros, fmt.zero.type)
+    return metadata.scale_values(scales, fmt, outer), decoded
+
+
+def _codes(quotient: np.ndarray, usable: np.ndarray, codes_type) -> np.ndarray:
+    return np.where(usable, codes_type.nearest(np.where(usable, quotient, np.float32(0))), codes_type.dtype.type(0))
+
+
+def _checked(calibration: Calibration | None, fmt: Format, heads: int, dim: int) -> Calibration:
+    calibration = Calibration() if calibration is None else calibration
+    calibration.check(fmt, heads, dim)
+    return calibration
+
+
+def _by_head(given: np.ndarray | None, trailing: int) -> np.ndarray | None:
+    """One value a head, with `trailing` axes after that of the heads."""
+    return None if given is None else given.reshape(-1, *[1] * trailing)
+
+
+def _given(stored: np.ndarray | None, batch: int, heads: int) -> np.ndarray | None:
+    """Static metadata [heads or 1, dim/g] as that of one group of tokens, [batch, heads, 1, 1, dim/g, 1]."""
+    if stored is None:
+        return None
+    return np.broadcast_to(stored[:, None, None, :, None], (batch, heads, 1, 1, stored.shape[1], 1))
 
 
 def _grouped(elements: np.ndarray, fmt: Format) -> np.ndarray:
     """View [batch, heads, tokens, dim] as [batch, heads, tokens/n, n, dim/g, g]."""
-    if elements.ndim != 4:
-        raise ValueError(f"expected [batch, heads, tokens, dim], got {elements.ndim} axes")
     batch, heads, tokens, dim = elements.shape
-    n, g = fmt.tokens, fmt.channels(dim)
+    n, g = fmt.group[0], fmt.channels(dim)
+    if n is None:
+        return elements.reshape(batch, heads, 1, tokens, dim // g, g)
     if tokens % n:
         raise ValueError(f"{tokens} tokens do not fill groups of {n} tokens")
     return elements.reshape(batch, heads, tokens // n, n, dim // g, g)
 
 
-def _per_element(metadata: np.ndarray, codes: np.ndarray, fmt: Format) -> np.ndarray:
+def _per_element(stored: np.ndarray, codes: np.ndarray, fmt: Format) -> np.ndarray:
     """Metadata [..., tokens/n, dim/g] repeated to the shape of the codes [..., tokens, dim]."""
     tokens, dim = codes.shape[-2:]
-    n, g = fmt.tokens, fmt.channels(dim)
-    expected = (*codes.shape[:-2], tokens // n, dim // g)
-    if tokens % n or metadata.shape != expected:
-        raise ValueError(f"codes of shape {codes.shape} need metadata of shape {expected}, got {metadata.shape}")
-    return np.repeat(np.repeat(metadata, n, axis=-2), g, axis=-1)
+    static, g = fmt.group[0] is None, fmt.channels(dim)
+    n = max(tokens, 1) if static else fmt.tokens
+    expected = (*codes.shape[:-2], 1 if static else tokens // n, dim // g)
+    if (tokens % n and not static) or stored.shape != expected:
+        raise ValueError(f"codes of shape {codes.shape} need metadata of shape {expected}, got {stored.shape}")
+    return np.repeat(np.repeat(stored, n, axis=-2)[..., :tokens, :], g, axis=-1)
 
 
-def _dequantize(codes, scales, zeros, fmt: Format, dtype) -> np.ndarray:
+def _dequantize(codes, scales, zeros, fmt: Format, calibration: Calibration | None, dtype) -> np.ndarray:
     if (zeros is None) != (fmt.zero is None):
         raise ValueError(f"zeros {'missing' if zeros is None else 'given'}, but the format is '{fmt}'")
-    values = codes.astype(dtype) * _per_element(scales, codes, fmt).astype(dtype)
-    if zeros is not None:
-        values = values + _per_element(zeros, codes, fmt).astype(dtype)
-    return values
+    dim = codes.shape[-1]
+    calibration = _checked(calibration, fmt, codes.shape[-3] if codes.ndim > 2 else 1, dim)
+    outer = _by_head(calibration.outer, 2)
+    if outer is not None and codes.ndim == 2:
+        outer = outer[0]
+    scales, zeros = _decoded(scales, zeros, fmt, outer)
+    scales, zeros = (None if part is None else _per_element(part, codes, fmt).astype(dtype) for part in (scales, zeros))
+    return metadata.values(fmt.codes_for(dim).values(codes).astype(dtype), scales, zeros, fmt)
 
 
 @_quiet
-def dequantize(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:
-    """The float32 values of codes [..., tokens, dim], the product and the sum each rounded (rule R10).
+def dequantize(
+    codes: np.ndarray,
+    scales: np.ndarray,
+    zeros: np.ndarray | None,
+    fmt: Format,
+    calibration: Calibration | None = None,
+) -> np.ndarray:
+    """The float32 values of codes [..., heads, tokens, dim], each operation rounded (rules R10 and R18).
 
-    scales, zeros: [..., tokens/n, dim/g]; zeros None for symmetric codes. Raises ValueError where shapes disagree, or
-    zeros are missing or not expected.
+    These are the values that were quantized: rotated and centred where the format says so (see `restore64`).
     """
-    return _dequantize(codes, scales, zeros, fmt, np.float32)
+    return _dequantize(codes, scales, zeros, fmt, calibration, np.float32)
 
 
-def dequantize64(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:
-    """The float64 values of codes [..., tokens, dim]: the product exact, the sum rounded once (rule R11).
-
-    Arguments and errors as in `dequantize`.
-    """
-    return _dequantize(codes, scales, zeros, fmt, np.float64)
-
-
-def pack(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Pack rows of codes [..., dim] (int8 or uint8) into bytes [..., dim*bits/8], in planes (rule R13).
-
-    Raises ValueError if `bits` is not 2, 4 or 8, the planes do not divide dim (with both numbers) or a code does not
-    fit into `bits` bits; TypeError for codes of another type.
-    """
-    planes = _planes(bits)
-    codes = np.asarray(codes)
-    if codes.dtype not in (np.int8, np.uint8):
-        raise TypeError(f"expected int8 or uint8 codes, got {codes.dtype}")
-    dim = codes.shape[-1]
-    if dim % planes:
-        raise ValueError(f"row of {dim} codes is not divisible by the {planes} codes of a byte")
-    lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if codes.dtype == np.int8 else (0, 2**bits - 1)
-    if np.any((codes < lowest) | (codes > highest)):
-        raise ValueError(f"codes outside {lowest} ... {highest} do not fit into {bits} bits")
-    fields = codes.view(np.uint8) & np.uint8(2**bits - 1)
-    packed = np.zeros((*codes.shape[:-1], dim // planes), np.uint8)
-    for plane, part in enumerate(np.split(fields, planes, axis=-1)):
-        packed |= part << np.uint8(plane * bits)
-    return packed
-
-
-def unpack(packed: np.ndarray, bits: int, signed: bool) -> np.ndarray:
-    """The inverse of `pack`: bytes [..., dim*bits/8] (uint8) to codes [..., dim], int8 if signed, else uint8.
-
-    Raises ValueError if `bits` is not 2, 4 or 8; TypeError for bytes of another type.
-    """
-    planes = _planes(bits)
-    packed = np.asarray(packed)
-    if packed.dtype != np.uint8:
-        raise TypeError(f"expected uint8 bytes, got {packed.dtype}")
-    parts = [(packed >> np.uint8(plane * bits)) & np.uint8(2**bits - 1) for plane in range(planes)]
-    fields = np.concatenate(parts, axis=-1)
-    if not signed:
-        return fields
-    sign = np.int16(2 ** (bits - 1))
-    return ((fields.astype(np.int16) ^ sign) - sign).astype(np.int8)
-
-
-def _planes(bits: int) -> int:
-    if bits not in CodeType.WIDTHS:
-        raise ValueError(f"cannot pack codes of {bits} bits, expected one of {CodeType.WIDTHS}")
-    return 8 // bits
+@_quiet
+def dequantize64(
+    codes: np.ndarray,
+    scales: np.ndarray,
+    zeros: np.ndarray | None,
+    fmt: Format,
+    calibration: Calibration | None = None,
+) -> np.ndarray:
+    """The float64 values of codes [..., heads, tokens, dim] (rule R11), rotated and centred as in `dequantize`."""
+    return _dequantize(codes, scales, zeros, fmt, calibration, np.float64)

@@ -1,37 +1,84 @@
-"""Range policies: which interval of the real line a group's codes span (rule R2)."""
+"""Range policies: which interval of the real line a group's codes span (rules R2 and R18 to R22)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 
 @dataclass(frozen=True)
-class RangePolicy:
-    """`measure(elements, axes)` reduces float32 elements over `axes` (kept, of size 1).
+class Range:
+    """A range policy and its parameter: the ratio of `clip<ratio>`, the steps of `search<steps>`."""
 
-    It returns (minimum, extent), both float32, the extent perhaps +inf: the codes 0 ... N span extent, from the
-    minimum, or from 0 where the policy has none (`has_minimum` false, minimum None).
-    """
+    kind: str
+    parameter: float | None = None
 
-    has_minimum: bool
-    measure: Callable[[np.ndarray, tuple[int, ...]], tuple[np.ndarray | None, np.ndarray]]
+    KINDS = ("absmax", "minmax", "clip<ratio>", "search<steps>", "rms", "norm", "static")
+
+    @staticmethod
+    def parse(text: str) -> Range:
+        """Read `absmax`, `clip<0.9>`, ...; ValueError saying what was expected and what was found."""
+        match = re.fullmatch(r"(\w+)(?:<([^<>]*)>)?", text.strip())
+        kinds = {kind.partition("<")[0]: "<" in kind for kind in Range.KINDS}
+        if not match or match[1] not in kinds or kinds[match[1]] != (match[2] is not None):
+            raise ValueError(f"unknown range '{text}', expected one of {', '.join(Range.KINDS)}")
+        if match[2] is None:
+            return Range(match[1])
+        if match[1] == "search":
+            if not re.fullmatch(r"[1-9][0-9]*", match[2].strip()):
+                raise ValueError(f"search<steps> needs at least one step, got '{text}'")
+            return Range("search", int(match[2]))
+        try:
+            ratio = float(match[2])
+        except ValueError:
+            ratio = np.nan
+        if not 0 < np.float32(ratio) <= 1:
+            raise ValueError(f"clip<ratio> needs a ratio above 0 and at most 1, got '{text}'")
+        return Range("clip", ratio)
+
+    def ratios(self) -> list[np.float32]:
+        """What the ends of the range are multiplied by: the one ratio, or those to choose from, the first preferred."""
+        if self.kind == "clip":
+            return [np.float32(self.parameter)]
+        if self.kind == "search":
+            steps = np.float32(2 * self.parameter)
+            return [np.float32(1) - np.float32(i) / steps for i in range(self.parameter)]
+        return [np.float32(1)]
+
+    def __str__(self) -> str:
+        return self.kind if self.parameter is None else f"{self.kind}<{self.parameter}>"
 
 
-def _absmax(elements: np.ndarray, axes: tuple[int, ...]) -> tuple[None, np.ndarray]:
-    return None, np.max(np.abs(elements), axis=axes, keepdims=True)
+def tree_sum(x: np.ndarray, axis: int) -> np.ndarray:
+    """Float32 sums over an axis (kept, of size 1): padded with zeros to a power of two, then neighbours first."""
+    x = np.moveaxis(x, axis, -1)
+    size = 1 << max(0, x.shape[-1] - 1).bit_length()
+    x = np.concatenate([x, np.zeros((*x.shape[:-1], size - x.shape[-1]), np.float32)], axis=-1)
+    while x.shape[-1] > 1:
+        x = x[..., 0::2] + x[..., 1::2]
+    return np.moveaxis(x, -1, axis)
 
 
-def _minmax(elements: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    low = np.min(elements, axis=axes, keepdims=True) + np.float32(0)
-    high = np.max(elements, axis=axes, keepdims=True) + np.float32(0)
-    with np.errstate(over="ignore"):
-        return low, high - low
+def group_sum(grouped: np.ndarray) -> np.ndarray:
+    """Sums over the groups of [batch, heads, tokens/n, n, dim/g, g]: over the channels, then over the tokens."""
+    return tree_sum(tree_sum(grouped, 5), 3)
 
 
-POLICIES = {
-    "absmax": RangePolicy(has_minimum=False, measure=_absmax),
-    "minmax": RangePolicy(has_minimum=True, measure=_minmax),
-}
+def interval(grouped: np.ndarray, zero_kind: str | None, ratio: np.float32) -> tuple[np.ndarray | None, np.ndarray]:
+    """(lo, a) of the groups of [batch, heads, tokens/n, n, dim/g, g]; lo is None without a zero."""
+    if zero_kind is None:
+        return None, np.max(np.abs(grouped), axis=(3, 5), keepdims=True) * ratio
+    low = np.min(grouped, axis=(3, 5), keepdims=True)
+    high = np.max(grouped, axis=(3, 5), keepdims=True)
+    if zero_kind == "point":
+        low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+    low, high = (low + np.float32(0)) * ratio, (high + np.float32(0)) * ratio
+    return low, high - low
+
+
+def norm(grouped: np.ndarray, mean: bool) -> np.ndarray:
+    """The Euclidean norm of each group, or with `mean` its root mean square."""
+    total = group_sum(grouped * grouped)
+    return np.sqrt(total / np.float32(grouped.shape[3] * grouped.shape[5]) if mean else total)
