@@ -98,6 +98,60 @@ LogicalResult AppendOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// TruncateOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TruncateOp::verify() {
+  int64_t batch = getCache().getBatch();
+  if (failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
+      failed(verifyFlushed(*this, "flushed", getCache(), getFlushed())) ||
+      failed(verifyPerSequence(*this, "new lengths", getTo(), batch)))
+    return failure();
+  if (!getFlushed() != !getNewFlushed())
+    return emitOpError("expected as many results as counts given, ")
+           << (getFlushed() ? 2 : 1) << ", got " << getNumResults();
+  for (auto [name, count, result] :
+       {std::tuple("lengths", getLengths(), getNewLengths()),
+        std::tuple("flushed", getFlushed(), getNewFlushed())})
+    if (count && count.getType() != result.getType())
+      return emitOpError("expected a result of the type of ")
+             << name << " " << count.getType() << ", got " << result.getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ReorderOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReorderOp::verify() {
+  CacheType cache = getCache().getType();
+  CacheType destination = getDestination().getType();
+  if (getResult().getType() != destination)
+    return emitOpError("expected the result to be the destination's type ")
+           << destination << ", got " << getResult().getType();
+  if (getCache() == getDestination())
+    return emitOpError("expected a destination other than the cache that is "
+                       "read");
+  SmallVector<int64_t> shape(destination.getShape());
+  shape[0] = cache.getBatch();
+  shape[2] = cache.getCapacity();
+  auto expected =
+      CacheType::get(getContext(), shape, destination.getElementType(),
+                     destination.getFormat(), destination.getExactFirst(),
+                     destination.getRecent(), destination.getResidual());
+  if (cache != expected)
+    return emitOpError("expected caches that differ only in batch and "
+                       "capacity, got ")
+           << cache << " into " << destination;
+  if (failed(verifyPerSequence(*this, "sources", getSources(),
+                               destination.getBatch())) ||
+      failed(
+          verifyPerSequence(*this, "lengths", getLengths(), cache.getBatch())))
+    return failure();
+  return verifyFlushed(*this, "flushed", cache, getFlushed());
+}
+
+//===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
 

@@ -8,6 +8,7 @@
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -34,31 +35,43 @@ StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
 // Syntax
 //===----------------------------------------------------------------------===//
 
-/// Parses `, exact_first = E` and `, recent = R`, in any order, each once.
-static ParseResult parseWindows(AsmParser &parser, int64_t &exactFirst,
-                                std::optional<int64_t> &recent) {
-  bool hasExactFirst = false;
+namespace {
+
+/// The parameters after the format.
+struct Windows {
+  std::optional<int64_t> exactFirst, recent, residual;
+
+  std::optional<int64_t> *find(StringRef name) {
+    return llvm::StringSwitch<std::optional<int64_t> *>(name)
+        .Case("exact_first", &exactFirst)
+        .Case("recent", &recent)
+        .Case("residual", &residual)
+        .Default(nullptr);
+  }
+};
+
+} // namespace
+
+/// Parses `, exact_first = E`, `, recent = R` and `, residual = R`, in any
+/// order, each once.
+static ParseResult parseWindows(AsmParser &parser, Windows &windows) {
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef name;
     int64_t count;
     if (parser.parseKeyword(&name))
       return failure();
-    bool isExactFirst = name == "exact_first", isRecent = name == "recent";
-    if (!isExactFirst && !isRecent)
-      return parser.emitError(loc)
-             << "expected 'exact_first' or 'recent', got '" << name << "'";
-    if ((isExactFirst && hasExactFirst) || (isRecent && recent))
+    std::optional<int64_t> *window = windows.find(name);
+    if (!window)
+      return parser.emitError(loc) << "expected 'exact_first', 'recent' or "
+                                      "'residual', got '"
+                                   << name << "'";
+    if (*window)
       return parser.emitError(loc)
              << "parameter '" << name << "' is given twice";
     if (parser.parseEqual() || parser.parseInteger(count))
       return failure();
-    if (isRecent) {
-      recent = count;
-      continue;
-    }
-    exactFirst = count;
-    hasExactFirst = true;
+    *window = count;
   }
   return success();
 }
@@ -67,17 +80,17 @@ Type CacheType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
   FormatInterface format;
-  int64_t exactFirst = 0;
-  std::optional<int64_t> recent;
+  Windows windows;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/true) ||
       parser.parseType(elementType) || parser.parseComma() ||
-      parser.parseAttribute(format) ||
-      parseWindows(parser, exactFirst, recent) || parser.parseGreater())
+      parser.parseAttribute(format) || parseWindows(parser, windows) ||
+      parser.parseGreater())
     return {};
-  return parser.getChecked<CacheType>(loc, parser.getContext(), ArrayRef(shape),
-                                      elementType, format, exactFirst, recent);
+  return parser.getChecked<CacheType>(
+      loc, parser.getContext(), ArrayRef(shape), elementType, format,
+      windows.exactFirst.value_or(0), windows.recent, windows.residual);
 }
 
 void CacheType::print(AsmPrinter &printer) const {
@@ -88,6 +101,8 @@ void CacheType::print(AsmPrinter &printer) const {
     printer << ", exact_first = " << getExactFirst();
   if (getRecent())
     printer << ", recent = " << *getRecent();
+  if (getResidual())
+    printer << ", residual = " << *getResidual();
   printer << ">";
 }
 
@@ -98,7 +113,8 @@ void CacheType::print(AsmPrinter &printer) const {
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
                                 FormatInterface format, int64_t exactFirst,
-                                std::optional<int64_t> recent) {
+                                std::optional<int64_t> recent,
+                                std::optional<int64_t> residual) {
   if (shape.size() != 4)
     return emitError() << "expected a shape of 4 extents, batch x kv_heads x "
                           "capacity x head_dim, got "
@@ -124,20 +140,32 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << exactFirst;
   if (recent && *recent < 0)
     return emitError() << "expected recent of at least 0, got " << *recent;
+  if (residual && *residual < 1)
+    return emitError() << "expected residual of at least 1, got " << *residual;
+  if (recent && residual)
+    return emitError() << "expected one exact window, got recent = " << *recent
+                       << " and residual = " << *residual;
   for (auto [name, tokens] :
        {std::pair("capacity", shape[2]), std::pair("exact_first", exactFirst),
         std::pair("recent", recent.value_or(0)),
+        std::pair("residual", residual.value_or(0)),
         std::pair("token group", format.getGroupTokens())})
     if (tokens > kMaxExtent)
       return emitError() << "expected a " << name << " of at most "
                          << kMaxExtent << " tokens, got " << tokens;
-  if (format.isExact() && (recent || exactFirst != 0))
-    return emitError() << "exact elements need no exact window: expected "
-                          "neither exact_first nor recent with codes = none";
-  if (format.getGroupTokens() > 1 && !recent)
-    return emitError() << "a group of " << format.getGroupTokens()
+  if (format.isExact() && (recent || residual || exactFirst != 0))
+    return emitError() << "exact elements need no exact window: expected none "
+                          "of exact_first, recent and residual with codes = "
+                          "none";
+  int64_t group = format.getGroupTokens();
+  if (group > 1 && !recent && !residual)
+    return emitError() << "a group of " << group
                        << " tokens has no range before all of them are there: "
-                          "expected an exact window ('recent = R')";
+                          "expected an exact window ('recent = R' or "
+                          "'residual = R')";
+  if (residual && *residual % group != 0)
+    return emitError() << "expected residual to be whole groups of " << group
+                       << " tokens, got " << *residual;
   return format.verifyHeadDim(emitError, shape[3]);
 }
 
@@ -150,17 +178,15 @@ int64_t CacheType::getTokenGroup() const {
 }
 
 int64_t CacheType::getRecentRows() const {
-  return getRecent().value_or(0) + getTokenGroup() - 1;
+  return getRecent().value_or(0) + getFlushTokens() - 1;
 }
 
 /// Rows of quantized tokens that a cache of `capacity` tokens can come to hold.
 static int64_t getQuantizedRows(CacheType type, int64_t capacity) {
   if (ShapedType::isDynamic(capacity))
     return ShapedType::kDynamic;
-  int64_t group = type.getTokenGroup();
-  int64_t beyondWindows =
-      capacity - type.getExactFirst() - type.getRecent().value_or(0);
-  return std::max<int64_t>(beyondWindows, 0) / group * group;
+  int64_t beyond = std::max<int64_t>(capacity - type.getHeldTokens(), 0);
+  return beyond / type.getFlushTokens() * type.getFlushTokens();
 }
 
 SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {

@@ -109,14 +109,16 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
 FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
   int64_t windows = type.getExactFirst() + type.getRecentRows();
   FailureOr<ByteSplit> before = getAllocatedBytes(type, windows);
+  // Rows come for as many tokens as are flushed at once, whole groups.
   FailureOr<ByteSplit> after =
-      getAllocatedBytes(type, windows + type.getTokenGroup());
+      getAllocatedBytes(type, windows + type.getFlushTokens());
   if (failed(before) || failed(after))
     return failure();
+  int64_t groups = type.getFlushTokens() / type.getTokenGroup();
   for (auto [more, less] : llvm::zip(after->components, before->components))
-    more.second -= less.second;
-  after->padding -= before->padding;
-  after->total -= before->total;
+    more.second = (more.second - less.second) / groups;
+  after->padding = (after->padding - before->padding) / groups;
+  after->total = (after->total - before->total) / groups;
   after->alignment = 0;
   return after;
 }

@@ -12,6 +12,7 @@ from .compiler import kernel
 from .format import DTYPES, Format
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
+from .ir import reorder as _reorder_ir
 
 _ELEMENT_TEXTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
 
@@ -40,17 +41,20 @@ def cache_type(
     dtype: str = "f16",
     exact_first: int = 0,
     recent: int = 0,
+    residual: int | None = None,
 ) -> str:
     """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
     windows = f", exact_first = {exact_first}" if exact_first else ""
-    if has_window(fmt, recent):
+    if recent or (residual is None and has_window(fmt, recent)):
         windows += f", recent = {recent}"
+    if residual is not None:
+        windows += f", residual = {residual}"
     return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, #kvq.format<{fmt}>{windows}>"
 
 
-def has_window(fmt: Format, recent: int) -> bool:
+def has_window(fmt: Format, recent: int, residual: int | None = None) -> bool:
     """Whether the newest tokens wait exact, by choice or until their group is full."""
-    return recent + fmt.tokens > 1
+    return recent + (residual or fmt.tokens) > 1
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
@@ -69,12 +73,14 @@ class Cache:
 
     fmt: the format of quantized tokens. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
     before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
-    tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full.
+    tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
+    instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first and recent as given; type, the MLIR
-    type; dynamic_type, the same for any capacity; has_window, whether it has a recent window (recent + n > 1).
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent and residual as given; type, the
+    MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
+    residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first
     and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say); TypeError if
@@ -92,6 +98,7 @@ class Cache:
         exact_first: int = 0,
         recent: int = 0,
         *,
+        residual: int | None = None,
         fill: int | None = None,
     ) -> None:
         check_type("fmt", fmt, Format)
@@ -106,9 +113,13 @@ class Cache:
             raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
         self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
         self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.has_window = has_window(fmt, recent)
+        self.residual = residual
+        self._held = exact_first + recent  # tokens that are never quantized
+        self._flush = residual or fmt.tokens  # tokens that are quantized together
+        self.has_window = has_window(fmt, recent, residual)
         self.type, self.dynamic_type = (  # one kernel serves every capacity
-            cache_type(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent) for tokens in (capacity, "?")
+            cache_type(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual)
+            for tokens in (capacity, "?")
         )
         self._storage = {
             name: _allocate(shape, DTYPES[element], alignment, fill)
@@ -166,9 +177,135 @@ class Cache:
         compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, new))
         self._lengths += new
         if not self.format.is_exact:
-            n = self.format.tokens
-            beyond = np.maximum(self._lengths - self.exact_first - self.recent, 0)
-            np.maximum(self._flushed, beyond // n * n, out=self._flushed)
+            beyond = np.maximum(self._lengths - self._held, 0)
+            np.maximum(self._flushed, beyond // self._flush * self._flush, out=self._flushed)
+
+    def truncate(self, lengths: int | Sequence[int]) -> None:
+        """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
+
+        Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer
+        exact tokens than the window holds, until appends have filled it again; with groups of several tokens it has to
+        lie on the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes
+        nothing then.
+        """
+        kept = self._check_lengths(lengths)
+        for b, length in enumerate(kept.tolist()):
+            self._check_border(b, length)
+        self._lengths[:], self._flushed[:] = self._counts_within(kept)
+
+    def _counts_within(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths and flushed counts of sequences of at most `kept` tokens."""
+        return np.minimum(self._lengths, kept), np.minimum(self._flushed, np.maximum(kept - self.exact_first, 0))
+
+    def reorder(self, indices: Sequence[int]) -> None:
+        """Sequence b becomes a copy of what sequence indices[b] was: codes, metadata, exact tokens and counts.
+
+        In place, and only rows that hold something are copied; a sequence that keeps its index is not touched. Where
+        sequences change places, one at a time waits in a cache of one sequence: memory peaks at nbytes plus
+        nbytes / batch. Raises `Error`, a ValueError, for an index out of range, and changes nothing then.
+        """
+        sources = self._check_indices(indices, self.batch)
+        moves = {b: source for b, source in enumerate(sources) if b != source}
+        while ready := {b: source for b, source in moves.items() if b not in moves.values()}:
+            self._copy_from(self, ready)
+            moves = {b: source for b, source in moves.items() if b not in ready}
+        if moves:  # in cycles: each sequence waits for another
+            spare = self._spare()
+            while moves:
+                self._rotate(moves, spare)
+        self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
+
+    def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
+        """Sequences `targets` become copies of the first `length` tokens of sequence `source` (default: of all it has).
+
+        `length` obeys what `truncate` asks for; the source keeps its tokens. Raises `Error`, a ValueError, with what
+        was expected and found, and changes nothing then.
+        """
+        (source,) = self._check_indices([source])
+        targets = self._check_indices(targets)
+        if source in targets:
+            raise _kvq.Error(f"expected targets other than the source, sequence {source}, got {targets}")
+        kept = self._lengths if length is None else self._check_lengths([length] * self.batch)
+        self._check_border(source, int(kept[source]))
+        lengths, flushed = self._counts_within(kept)
+        self._copy_from(self, dict.fromkeys(targets, source), (lengths, flushed))
+        self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
+
+    def _check_indices(self, indices: Sequence[int], count: int | None = None) -> list[int]:
+        """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
+        found = np.asarray(indices)
+        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or count not in (None, len(found)):
+            expected = "integer indices" if count is None else f"{count} integer indices"
+            raise _kvq.Error(f"expected {expected} of sequences, got {found.dtype} of shape {found.shape}")
+        for index in found.tolist():
+            if not 0 <= index < self.batch:
+                raise _kvq.Error(f"expected an index from 0 to {self.batch - 1} of a sequence, got {index}")
+        return found.tolist()
+
+    def _copy_from(
+        self, cache: Cache, moves: dict[int, int], counts: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> None:
+        """Sequence b becomes moves[b] of `cache`, which may be this one: no sequence is both read and written then.
+
+        counts: lengths and flushed of `cache`, its own by default. Those of this one stay as they are.
+        """
+        if not moves:
+            return
+        sources = np.full(self.batch, -1, np.int64)
+        sources[list(moves)] = list(moves.values())
+        lengths, flushed = counts or (cache._lengths, cache._flushed)
+        compiled = kernel(
+            _reorder_ir.reorder, (cache.batch, self.batch), cache.dynamic_type, self.dynamic_type, self.has_window
+        )
+        counts = (lengths, flushed) if self.has_window else (lengths,)
+        compiled.invoke("reorder", (*cache._arrays, sources, *counts, *self._arrays))
+
+    def _spare(self) -> Cache:
+        """An empty cache for one sequence of this one."""
+        return Cache(
+            1,
+            self.kv_heads,
+            self.capacity,
+            self.head_dim,
+            self.format,
+            self.dtype,
+            self.exact_first,
+            self.recent,
+            residual=self.residual,
+        )
+
+    def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
+        """Moves the sequences of one cycle, and drops them from `moves`."""
+        first = target = next(iter(moves))
+        spare._copy_from(self, {0: first})
+        spare._lengths[0], spare._flushed[0] = self._lengths[first], self._flushed[first]
+        while (source := moves.pop(target)) != first:
+            self._copy_from(self, {target: source})
+            target = source
+        self._copy_from(spare, {target: 0})
+
+    def _check_lengths(self, lengths: int | Sequence[int]) -> np.ndarray:
+        """One length of at least 0 for each sequence, int64."""
+        kept = np.asarray(lengths)
+        if kept.shape not in ((), (self.batch,)) or kept.dtype.kind not in "iu":
+            raise _kvq.Error(
+                f"expected one integer length or {self.batch}, got {kept.dtype} of shape {kept.shape}"
+            )
+        kept = np.broadcast_to(kept, self.batch).astype(np.int64)
+        for b, length in enumerate(kept.tolist()):
+            if length < 0:
+                raise _kvq.Error(f"sequence {b}: expected a length of at least 0, got {length}")
+        return kept
+
+    def _check_border(self, b: int, length: int) -> None:
+        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale."""
+        n, quantized = self.format.tokens, length - self.exact_first
+        if 0 < quantized < self._flushed[b] and quantized % n:
+            border = length - quantized % n
+            raise _kvq.Error(
+                f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
+                f"{border + n} tokens"
+            )
 
     def _check_tokens(self, x: np.ndarray, counts: Sequence[int] | None) -> np.ndarray:
         """The new tokens of each sequence, int64; `Error` where they do not fit."""

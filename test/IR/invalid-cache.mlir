@@ -1,8 +1,8 @@
 // RUN: kvq-opt %s -verify-diagnostics -split-input-file
 
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
-// expected-error@+1 {{expected 'exact_first' or 'recent', got 'residual'}}
-func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 4>)
+// expected-error@+1 {{expected 'exact_first', 'recent' or 'residual', got 'newest'}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, newest = 4>)
 
 // -----
 
@@ -85,7 +85,7 @@ func.func private @f(!kvq.cache<1x8x?x128xf16, #f, recent = 64>)
 // -----
 
 #f = #kvq.format<codes = none>
-// expected-error@+1 {{exact elements need no exact window: expected neither exact_first nor recent with codes = none}}
+// expected-error@+1 {{exact elements need no exact window: expected none of exact_first, recent and residual with codes = none}}
 func.func private @f(!kvq.cache<1x8x?x128xf16, #f, recent = 64>)
 
 // -----
@@ -97,7 +97,7 @@ func.func private @f(!kvq.cache<1x8x?x128xf16, #f, exact_first = 4>)
 // -----
 
 #f = #kvq.format<codes = i4, group = [32, 1], scale = f16>
-// expected-error@+1 {{a group of 32 tokens has no range before all of them are there: expected an exact window ('recent = R')}}
+// expected-error@+1 {{a group of 32 tokens has no range before all of them are there: expected an exact window ('recent = R' or 'residual = R')}}
 func.func private @f(!kvq.cache<1x8x?x128xf16, #f, exact_first = 4>)
 
 // -----
@@ -111,3 +111,39 @@ func.func private @f(!kvq.cache<1x8x?x80xf16, #f>)
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16>
 // expected-error@+1 {{4-bit codes fill whole bytes only if 2 divides head_dim, got 65}}
 func.func private @f(!kvq.cache<1x8x?x65xf16, #f>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+// expected-error@+1 {{parameter 'residual' is given twice}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 4, residual = 4>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+// expected-error@+1 {{expected residual of at least 1, got 0}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 0>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+// expected-error@+1 {{expected one exact window, got recent = 0 and residual = 32}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, recent = 0, residual = 32>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [32, 1], scale = f16>
+// expected-error@+1 {{expected residual to be whole groups of 32 tokens, got 48}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 48>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+// expected-error@+1 {{expected a residual of at most 1099511627776 tokens, got 9223372036854775807}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 9223372036854775807>)
+
+// -----
+
+#f = #kvq.format<codes = none>
+// expected-error@+1 {{exact elements need no exact window}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 1>)

@@ -18,6 +18,8 @@
 // CHECK-DAG: ![[WINDOW:[a-z0-9]+]] = !kvq.cache<1x2x?x16xf16, #[[U4]], exact_first = 4, recent = 64>
 // CHECK-DAG: ![[FIRST:[a-z0-9]+]] = !kvq.cache<1x2x?x16xf16, #[[I4]], exact_first = 4>
 // CHECK-DAG: ![[RECENT0:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I8]], recent = 0>
+// CHECK-DAG: ![[RESIDUAL:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I8]], exact_first = 2, residual = 64>
+// CHECK-DAG: ![[THREE:[a-z0-9]+]] = !kvq.cache<3x2x64x16xf16, #[[U4]], exact_first = 4, recent = 64>
 
 #i2 = #kvq.format<codes = i2, group = [1, 8], scale = f16>
 #i4 = #kvq.format<codes = i4, group = [1, *], scale = f16, range = absmax>
@@ -44,6 +46,8 @@ func.func private @regions() attributes {
 !window = !kvq.cache<1x2x?x16xf16, #u4, exact_first = 4, recent = 64>
 !first = !kvq.cache<1x2x?x16xf16, #i4, exact_first = 4>
 !recent0 = !kvq.cache<1x2x256x16xf16, #i8, recent = 0>
+!residual = !kvq.cache<1x2x256x16xf16, #i8, residual = 64, exact_first = 2>
+!three = !kvq.cache<3x2x64x16xf16, #u4, exact_first = 4, recent = 64>
 
 // CHECK-LABEL: func.func private @caches
 // CHECK-SAME: ![[EXACT]]
@@ -52,7 +56,9 @@ func.func private @regions() attributes {
 // CHECK-SAME: ![[WINDOW]]
 // CHECK-SAME: ![[FIRST]]
 // CHECK-SAME: ![[RECENT0]]
-func.func private @caches(!exact, !plain, !dynamic, !window, !first, !recent0)
+// CHECK-SAME: ![[RESIDUAL]]
+func.func private @caches(!exact, !plain, !dynamic, !window, !first, !recent0,
+    !residual)
 
 // CHECK-LABEL: func.func @value_level
 func.func @value_level(%x: tensor<2x?x16xf16>, %codes: tensor<2x?x16xi8>,
@@ -85,7 +91,8 @@ func.func @value_level(%x: tensor<2x?x16xf16>, %codes: tensor<2x?x16xi8>,
 func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
     %f: tensor<1xi64>, %capacity: index, %q: tensor<1x4x?x16xf32>,
     %keys: tensor<1x2x?x16xf32>, %values: tensor<1x2x?x16xf32>,
-    %codes: tensor<1x2x256x8xi8>, %scales: tensor<1x2x256x1xf16>) {
+    %codes: tensor<1x2x256x8xi8>, %scales: tensor<1x2x256x1xf16>,
+    %three: !three, %n3: tensor<3xi64>) {
   // CHECK: kvq.empty : ![[PLAIN]]
   %plain = kvq.empty : !plain
   // CHECK: kvq.empty(%{{.*}}) : ![[WINDOW]]
@@ -100,6 +107,20 @@ func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
   %v = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
       lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>)
       counts(%n : tensor<1xi64>) into(%window : !window) -> !window
+  // CHECK: kvq.truncate ![[PLAIN]] lengths(%{{.*}} : tensor<1xi64>) to(%{{.*}} : tensor<1xi64>) -> tensor<1xi64>{{$}}
+  %n0 = kvq.truncate !plain lengths(%n : tensor<1xi64>)
+      to(%f : tensor<1xi64>) -> tensor<1xi64>
+  // CHECK: kvq.truncate ![[WINDOW]] lengths(%{{.*}} : tensor<1xi64>) flushed(%{{.*}} : tensor<1xi64>) to(%{{.*}} : tensor<1xi64>) -> tensor<1xi64>, tensor<1xi64>
+  %n1, %f1 = kvq.truncate !window lengths(%n : tensor<1xi64>)
+      flushed(%f : tensor<1xi64>) to(%n : tensor<1xi64>)
+      -> tensor<1xi64>, tensor<1xi64>
+  // CHECK: kvq.reorder ins(%{{.*}} : ![[PLAIN]]) sources(%{{.*}} : tensor<1xi64>) lengths(%{{.*}} : tensor<1xi64>) into(%{{.*}} : ![[PLAIN]]) -> ![[PLAIN]]
+  %r0 = kvq.reorder ins(%plain : !plain) sources(%n : tensor<1xi64>)
+      lengths(%n : tensor<1xi64>) into(%given : !plain) -> !plain
+  // CHECK: kvq.reorder ins(%{{.*}} : ![[THREE]]) sources(%{{.*}} : tensor<1xi64>) lengths(%{{.*}} : tensor<3xi64>) flushed(%{{.*}} : tensor<3xi64>) into(%{{.*}} : ![[WINDOW]]) -> ![[WINDOW]]
+  %r1 = kvq.reorder ins(%three : !three)
+      sources(%n : tensor<1xi64>) lengths(%n3 : tensor<3xi64>)
+      flushed(%n3 : tensor<3xi64>) into(%window : !window) -> !window
   // CHECK: kvq.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x?x16xf32>, ![[PLAIN]], ![[WINDOW]]) lengths(%{{.*}} : tensor<1xi64>) value_flushed(%{{.*}} : tensor<1xi64>) outs(%{{.*}} : tensor<1x4x?x16xf32>) {causal, scale = 2.500000e-01 : f32} -> tensor<1x4x?x16xf32>
   %o0 = kvq.attention ins(%q, %k, %v : tensor<1x4x?x16xf32>, !plain, !window)
       lengths(%n : tensor<1xi64>) value_flushed(%f : tensor<1xi64>)

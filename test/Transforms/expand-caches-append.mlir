@@ -169,3 +169,35 @@ func.func @exact(%x: tensor<1x3x?x64xf32>, %lengths: tensor<1xi64>, %c: !c) -> !
   %0 = kvq.append ins(%x : tensor<1x3x?x64xf32>) lengths(%lengths : tensor<1xi64>) into(%c : !c) -> !c
   return %0 : !c
 }
+
+// -----
+
+// With a residual, all tokens are flushed once so many are there, group by group;
+// the ring holds one less.
+
+#format = #kvq.format<codes = i8, group = [32, 1], scale = f32>
+!k = !kvq.cache<1x3x?x64xf16, #format, exact_first = 4, residual = 96>
+
+// CHECK-LABEL: func.func @residual(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<1x3x?x64xf16>, %{{.*}}: tensor<1xi64>, %[[FLUSHED:[^:]*]]: tensor<1xi64>,
+// CHECK-SAME:    tensor<1x3x?x64xi8>, %{{[^:]*}}: tensor<1x3x?x64xf32>, %{{[^:]*}}: tensor<1x3x4x64xf16>, %[[RECENT:[^:]*]]: tensor<1x3x95x64xf16>)
+// CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
+// CHECK-DAG:     %[[C95:.*]] = arith.constant 95 : index
+// CHECK-DAG:     %[[C96:.*]] = arith.constant 96 : index
+// CHECK:         %[[NEW:.*]] = arith.addi
+// CHECK:         %[[BEYOND:.*]] = arith.subi %[[NEW]], %[[C4]]
+// CHECK:         %[[MAX:.*]] = arith.maxsi %[[BEYOND]], %[[C0]]
+// CHECK:         %[[DIV:.*]] = arith.divui %[[MAX]], %[[C96]]
+// CHECK:         %[[LEAVING:.*]] = arith.muli %[[DIV]], %[[C96]]
+// CHECK:         %[[OLD:.*]] = arith.index_cast
+// CHECK:         %[[END:.*]] = arith.maxsi %[[OLD]], %[[LEAVING]]
+// CHECK:         scf.for %{{.*}} = %[[OLD]] to %[[END]] step %[[C32]]
+// CHECK:           arith.remui %{{.*}}, %[[C95]]
+// CHECK:           kvq.quantize
+func.func @residual(%x: tensor<1x3x?x64xf16>, %lengths: tensor<1xi64>, %flushed: tensor<1xi64>, %c: !k) -> !k {
+  %0 = kvq.append ins(%x : tensor<1x3x?x64xf16>) lengths(%lengths : tensor<1xi64>)
+      flushed(%flushed : tensor<1xi64>) into(%c : !k) -> !k
+  return %0 : !k
+}

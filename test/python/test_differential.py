@@ -92,7 +92,7 @@ class Side:
     ) -> None:
         arguments = dict(dtype=str(rng.choice(FLOATS)))
         if text != "codes = none":
-            arguments.update(exact_first=exact_first, recent=int(rng.choice([0, rng.integers(0, 70)])))
+            arguments.update(exact_first=exact_first, **random_window(rng, text))
         fill = int(rng.choice([0x00, 0x7F, 0xFF]))  # 0xFF.. are NaNs, 0x7F.. large numbers
         self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), fill=fill, **arguments)
         self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, **arguments)
@@ -125,6 +125,14 @@ class Side:
             error = np.abs(rebuilt[b, :, :length] - expected)
             assert np.all(error <= 2e-7 * (np.abs(expected) + np.abs(expected).max(initial=0))), self.compiled
             assert not rebuilt[b, :, length:].any()
+
+
+def random_window(rng: np.random.Generator, text: str) -> dict[str, int]:
+    """`recent` or, one time in three, `residual`."""
+    if rng.random() < 1 / 3:
+        n = reference.Format.parse(text).tokens
+        return dict(residual=n * int(rng.integers(1, max(2, 70 // n + 1))))
+    return dict(recent=int(rng.choice([0, rng.integers(0, 70)])))
 
 
 def random_format(rng: np.random.Generator, dim: int) -> str:

@@ -685,6 +685,66 @@ def test_attention_over_caches():
     assert reference.attention(q, k, v).flatten().tolist() == rows[3].astype(np.float16).tolist()
 
 
+# --- a cache's life ------------------------------------------------------------------------------------------------
+
+
+def test_truncate():
+    x = np.arange(80, dtype=np.float32).reshape(1, 1, 20, 4)
+    cache = Cache(fmt("codes = ui4, group = [4, 1], scale = f16, zero = min f16"), 1, 1, 4, 20, exact_first=1, recent=3)
+    cache.append(x)
+    assert (cache.lengths.tolist(), cache.flushed.tolist()) == ([20], [16])
+    with pytest.raises(ValueError, match="length 12 .* between borders 9 and 13"):
+        cache.truncate(12)
+    with pytest.raises(ValueError, match="length -1 is negative"):
+        cache.truncate([-1])
+    with pytest.raises(ValueError, match="expected 1 lengths, got 2"):
+        cache.truncate([1, 2])
+    before = cache.values64(0)
+    for length, flushed in ((30, 16), (18, 16), (17, 16), (9, 8), (1, 0), (0, 0)):
+        cache.truncate(length)
+        assert (cache.lengths.tolist(), cache.flushed.tolist()) == ([min(length, 20)], [flushed])
+        assert np.array_equal(cache.values64(0), before[:, :length])
+
+
+def test_residual():
+    text = "codes = ui4, group = [4, 1], scale = f16, zero = min f16"
+    cache = Cache(fmt(text), 1, 1, 4, 60, exact_first=1, residual=8)
+    x = np.arange(240, dtype=np.float32).reshape(1, 1, 60, 4)
+    for t in range(40):
+        cache.append(x[:, :, t : t + 1])
+        assert cache.flushed.tolist() == [t // 8 * 8]
+    cache.truncate(21)
+    assert cache.flushed.tolist() == [20]
+    cache.append(x[:, :, 21:24])
+    assert cache.flushed.tolist() == [20]
+    cache.append(x[:, :, 24:25])
+    assert cache.flushed.tolist() == [24]
+    for arguments, message in (
+        (dict(residual=6), "residual = 6 is not one or more groups of 4"),
+        (dict(residual=0), "residual = 0"),
+        (dict(residual=8, recent=1), "both recent = 1 and residual = 8"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Cache(fmt(text), 1, 1, 4, 60, **arguments)
+
+
+def test_reorder_and_fork():
+    cache = Cache(fmt(INT8), 3, 1, 4, 20, exact_first=1, recent=2)
+    cache.append(np.arange(240, dtype=np.float32).reshape(3, 1, 20, 4), [4, 9, 14])
+    before = [cache.values64(b) for b in range(3)]
+    cache.reorder([2, 0, 2])
+    assert cache.lengths.tolist() == [14, 4, 14]
+    assert all(np.array_equal(cache.values64(b), before[source]) for b, source in enumerate([2, 0, 2]))
+    cache.fork(0, [1], length=6)
+    assert cache.lengths.tolist() == [14, 6, 14] and np.array_equal(cache.values64(1), before[2][:, :6])
+    cache.append(np.ones((3, 1, 1, 4), np.float32), [0, 1, 0])
+    assert cache.lengths.tolist() == [14, 7, 14] and np.array_equal(cache.values64(0), before[2])
+    with pytest.raises(ValueError, match=r"3 indices below 3, got \[0, 1, 3\]"):
+        cache.reorder([0, 1, 3])
+    with pytest.raises(ValueError, match="none twice, got 0 and \\[0\\]"):
+        cache.fork(0, [0])
+
+
 # --- metrics -------------------------------------------------------------------------------------------------------
 
 

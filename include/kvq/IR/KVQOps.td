@@ -209,8 +209,8 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
 
     A cache with a recent window takes `flushed`, the quantized tokens of each
     sequence before the append. The host then holds
-    `lengths + counts` and, with E = exact_first, R = recent, n the token group,
-    `max(flushed, floor(max(0, length - E - R)/n)*n)`.
+    `length = lengths + counts` and `max(flushed, f(length))`, with f as in
+    `!kvq.cache`.
 
     Any split of the same tokens into appends gives the same bytes. The host
     guarantees `lengths[b] + counts[b] <= capacity`, `0 <= counts[b] <=
@@ -240,6 +240,102 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
     (`counts` `(` $counts^ `:` type($counts) `)`)?
     `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_TruncateOp : KVQ_Op<"truncate", [Pure]> {
+  let summary = "drops the newest tokens of each sequence";
+  let description = [{
+    The counts of a cache of `cache_type` whose sequence b keeps at most its
+    first `to[b]` tokens. Storage stays as it is: what lies beyond the counts has
+    no influence.
+
+    ```
+    lengths'[b] = min(lengths[b], to[b])
+    flushed'[b] = min(flushed[b], max(0, lengths'[b] - exact_first))
+    ```
+
+    Within the exact tail, `to[b] >= exact_first + flushed[b]`, no trace of the
+    dropped tokens is left: later appends write the bytes that they would have
+    written without them. A deeper cut leaves fewer exact tokens than the window
+    holds, until appends have filled it again.
+
+    The host guarantees `to[b] >= 0` and that a cut among the quantized tokens
+    lands on the border of a token group: with groups of n tokens, that
+    `to[b] - exact_first` is a multiple of n where it is between 0 and
+    `flushed[b]`. It is not checked at run time: compiled code has no way to
+    report it. `kvq_mlir.Cache.truncate` checks it.
+
+    ```mlir
+    %n, %f = kvq.truncate !kvq.cache<1x8x?x128xf16, #k, recent = 64>
+        lengths(%lengths : tensor<1xi64>) flushed(%flushed : tensor<1xi64>)
+        to(%to : tensor<1xi64>) -> tensor<1xi64>, tensor<1xi64>
+    ```
+  }];
+  let arguments = (ins
+    TypeAttrOf<KVQ_CacheType>:$cache_type,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    KVQ_LengthTensor:$to);
+  let results = (outs
+    KVQ_LengthTensor:$newLengths,
+    Optional<KVQ_LengthTensor>:$newFlushed);
+  let assemblyFormat = [{
+    $cache_type `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    `to` `(` $to `:` type($to) `)` attr-dict
+    `->` type($newLengths) (`,` type($newFlushed)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::kvq::CacheType getCache() {
+      return ::llvm::cast<::mlir::kvq::CacheType>(getCacheType());
+    }
+  }];
+}
+
+def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
+  let summary = "copies sequences from one cache into another";
+  let description = [{
+    Sequence b of the result is sequence `sources[b]` of `cache`: its codes,
+    metadata and exact tokens, as far as `lengths` and `flushed`, the counts of
+    `cache`, say that it has any. Where `sources[b]` is negative it is sequence
+    b of `destination`. Nothing is requantized. The types differ at most in
+    batch and capacity.
+
+    This is how beams are reordered, how a batch grows, and how prefixes are
+    shared: `kvq.truncate` cuts the counts to the prefix, and `sources` names
+    one sequence for all that are to start with it.
+
+    The host guarantees `sources[b] < ` the batch of `cache`, and that the
+    destination has the capacity. The host then holds `lengths[sources[b]]` and
+    `flushed[sources[b]]` where `sources[b]` is not negative.
+
+    `cache` and `destination` are different values, so that no old value has to
+    be kept. Compiled code may be given the same memory for both where no
+    sequence is both read and written.
+
+    ```mlir
+    %d = kvq.reorder ins(%c : !c) sources(%i : tensor<4xi64>)
+        lengths(%n : tensor<4xi64>) flushed(%f : tensor<4xi64>)
+        into(%other : !c) -> !c
+    ```
+  }];
+  let arguments = (ins
+    KVQ_CacheType:$cache,
+    KVQ_LengthTensor:$sources,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    KVQ_CacheType:$destination);
+  let results = (outs KVQ_CacheType:$result);
+  let assemblyFormat = [{
+    `ins` `(` $cache `:` type($cache) `)`
+    `sources` `(` $sources `:` type($sources) `)`
+    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    `into` `(` $destination `:` type($destination) `)` attr-dict
+    `->` type($result)
   }];
   let hasVerifier = 1;
 }

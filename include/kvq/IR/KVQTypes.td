@@ -27,21 +27,34 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     - `exact_first = E`: the first E tokens of a sequence stay exact.
     - `recent = R`: at least the newest R tokens stay exact; they are quantized
       a token group at a time, so R to R+n-1 tokens are exact for groups of n.
-      It is required (and may be 0) when groups span several tokens.
+    - `residual = R`, instead of `recent`: tokens stay exact until R of them are
+      there, then all of them are quantized at once, so 0 to R-1 are exact. R is
+      a multiple of n.
+
+    One of the two windows is required (`recent` may be 0) when groups span
+    several tokens.
 
     Lengths and flushed counts are operands of the ops, owned by the host. A
     sequence of `length` tokens has `flushed` quantized ones,
-    `max(flushed before, floor(max(0, length-E-R)/n)*n)`; where a token lies is
-    a function of its position and of these two alone:
+    `max(flushed before, f(length))`; where a token lies is a function of its
+    position and of these two alone:
+
+    | window | f(length) | W, rows of the ring |
+    |---|---|---|
+    | `recent = R`, or none (R = 0) | floor(max(0, length-E-R)/n)*n | R+n-1 |
+    | `residual = R` | floor(max(0, length-E)/R)*R | R-1 |
 
     | position p | region | row |
     |---|---|---|
     | p < E | `first` | p |
     | E <= p < E+flushed | `codes` | p-E; its metadata in row (p-E)/n |
-    | otherwise | `recent` | (p-E) mod (R+n-1) |
+    | otherwise | `recent` | (p-E) mod W |
+
+    The ring has no row for a token that completes a group: an append quantizes
+    it straight from its input.
 
     Storage components, in this order, contiguous, each only where it is needed
-    (C is the capacity, `rows` = floor(max(0, C-E-R)/n)*n):
+    (C is the capacity, `rows` = f(C)):
 
     | component | shape | element |
     |---|---|---|
@@ -50,7 +63,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | `scales` | batch x kv_heads x rows/n x head_dim/g | scale type |
     | `zeros` | as `scales` | zero type |
     | `first` | batch x kv_heads x E x head_dim | T |
-    | `recent` | batch x kv_heads x R+n-1 x head_dim | T |
+    | `recent` | batch x kv_heads x W x head_dim | T |
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
@@ -73,17 +86,26 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     "::mlir::Type":$elementType,
     "::mlir::kvq::FormatInterface":$format,
     "int64_t":$exactFirst,
-    "std::optional<int64_t>":$recent);
+    "std::optional<int64_t>":$recent,
+    "std::optional<int64_t>":$residual);
   let extraClassDeclaration = [{
     int64_t getBatch() const { return getShape()[0]; }
     int64_t getHeads() const { return getShape()[1]; }
     int64_t getCapacity() const { return getShape()[2]; }
     int64_t getHeadDim() const { return getShape()[3]; }
 
-    /// Tokens that are flushed together: the token extent of a group.
+    /// The token extent of a group.
     int64_t getTokenGroup() const;
-    /// Rows of the `recent` ring, R+n-1; 0 when every token is quantized as it
-    /// is appended.
+    /// Tokens that leave the window together: R with `residual`, else a group.
+    int64_t getFlushTokens() const {
+      return getResidual().value_or(getTokenGroup());
+    }
+    /// Tokens that are never quantized: the first ones, and with `recent` R.
+    int64_t getHeldTokens() const {
+      return getExactFirst() + getRecent().value_or(0);
+    }
+    /// Rows of the `recent` ring; 0 when every token is quantized as it is
+    /// appended.
     int64_t getRecentRows() const;
     bool hasRecentWindow() const { return getRecentRows() != 0; }
 

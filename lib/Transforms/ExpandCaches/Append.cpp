@@ -305,13 +305,10 @@ static Sequence buildSequence(OpBuilder &builder, Location loc, CacheType cache,
                    builder, loc, tensor::getMixedSize(builder, loc, tokens, 2));
   sequence.newLength = math.add(sequence.length, count);
 
-  int64_t exactFirst = cache.getExactFirst();
-  int64_t window = exactFirst + cache.getRecent().value_or(0);
-  Value leaving = math.max(math.sub(sequence.newLength, window), 0);
-  leaving = math.alignDown(leaving, cache.getTokenGroup());
-  sequence.flushed = flushed
-                         ? extractCount(builder, loc, flushed, index)
-                         : math.max(math.sub(sequence.length, exactFirst), 0);
+  Value leaving = buildFlushed(math, cache, sequence.newLength);
+  // Without a window, a sequence's flushed tokens follow from its length.
+  sequence.flushed = flushed ? extractCount(builder, loc, flushed, index)
+                             : buildFlushed(math, cache, sequence.length);
   sequence.newFlushed = math.max(sequence.flushed, leaving);
   return sequence;
 }

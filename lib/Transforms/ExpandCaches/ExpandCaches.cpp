@@ -73,15 +73,6 @@ struct FromComponentsPattern : OpConversionPattern<FromComponentsOp> {
 // Empty caches
 //===----------------------------------------------------------------------===//
 
-/// Rows of quantized tokens in a cache of `capacity` tokens. The same as
-/// `CacheType::getComponents` computes from a static capacity.
-static Value buildQuantizedRows(IndexMath &math, CacheType cache,
-                                Value capacity) {
-  int64_t window = cache.getExactFirst() + cache.getRecent().value_or(0);
-  Value rows = math.max(math.sub(capacity, window), 0);
-  return math.alignDown(rows, cache.getTokenGroup());
-}
-
 LogicalResult
 EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
                               ConversionPatternRewriter &rewriter) const {
@@ -90,7 +81,7 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   IndexMath math(rewriter, loc);
   Value rows, groups;
   if (Value capacity = adaptor.getCapacity()) {
-    rows = buildQuantizedRows(math, cache, capacity);
+    rows = buildFlushed(math, cache, capacity);
     groups = math.div(rows, cache.getTokenGroup());
   }
   SmallVector<Value> tensors;
@@ -116,10 +107,10 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
-  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, func::FuncOp,
-             func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
-             scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
-      op);
+  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, ReorderOp,
+             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
+             scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
+             cf::CondBranchOp>(op);
 }
 
 static bool mentionsCache(Type type) {
@@ -197,7 +188,8 @@ struct SignatureAttributes {
 /// Every op is legal once no cache is left in its types.
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
-  target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp>();
+  target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp,
+                      ReorderOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());
@@ -221,6 +213,8 @@ void ExpandCachesPass::runOnOperation() {
   patterns.add<EmptyPattern, FromComponentsPattern>(converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
+  populateReorderPatterns(converter, patterns);
+  populateTruncatePatterns(converter, patterns);
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
                                                                  converter);
   populateCallOpTypeConversionPattern(patterns, converter);

@@ -53,6 +53,11 @@ Value IndexMath::alignDown(Value value, int64_t factor) {
                                              constant(factor));
 }
 
+Value kvq::buildFlushed(IndexMath &math, CacheType cache, Value length) {
+  Value beyond = math.max(math.sub(length, cache.getHeldTokens()), 0);
+  return math.alignDown(beyond, cache.getFlushTokens());
+}
+
 Value kvq::getRingSlot(IndexMath &math, CacheType cache, Value token) {
   return math.rem(math.sub(token, cache.getExactFirst()),
                   cache.getRecentRows());

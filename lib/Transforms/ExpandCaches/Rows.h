@@ -47,6 +47,11 @@ private:
   Location loc;
 };
 
+/// Quantized tokens that a sequence of `length` tokens has by itself: f(length)
+/// of the type's description, and the rows for codes in a cache of that
+/// capacity.
+Value buildFlushed(IndexMath &math, CacheType cache, Value length);
+
 /// The ring slot of the recent token at position `token`.
 Value getRingSlot(IndexMath &math, CacheType cache, Value token);
 
@@ -83,6 +88,10 @@ Value extractLeadingRows(OpBuilder &builder, Location loc, Value tile,
 void populateAppendPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateLoadTilePatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns);
+void populateReorderPatterns(const TypeConverter &converter,
+                             RewritePatternSet &patterns);
+void populateTruncatePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 
 } // namespace mlir::kvq

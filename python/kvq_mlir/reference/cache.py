@@ -21,6 +21,10 @@ class _Sequence:
     groups: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(default_factory=list)
     window: list[np.ndarray] = field(default_factory=list)
 
+    def copy(self) -> _Sequence:
+        """Another sequence of the same tokens; arrays are never written, so they are shared."""
+        return _Sequence(list(self.first), list(self.groups), list(self.window))
+
 
 class Cache:
     """A cache of `batch` sequences, each of up to `capacity` tokens of shape [heads, dim].
@@ -28,9 +32,10 @@ class Cache:
     fmt: the format of quantized tokens. dtype: the element type T, "f16", "bf16" or "f32". exact_first: how many tokens
     at the start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a
     group are quantized as soon as all of them and `recent` newer ones are there. calibration: the given values that fmt
-    needs.
-    Raises ValueError for negative sizes, for a dim that the format's groups do not tile, and for a calibration that is
-    not what the format needs.
+    needs. residual, instead of recent: all tokens behind the first ones are quantized whenever their number reaches a
+    multiple of it.
+    Raises ValueError for negative sizes, for a dim that the format's groups do not tile, for a calibration that is not
+    what the format needs, for both windows at once, and for a residual that is not whole groups.
     """
 
     def __init__(
@@ -44,17 +49,23 @@ class Cache:
         exact_first: int = 0,
         recent: int = 0,
         calibration: Calibration | None = None,
+        residual: int | None = None,
     ) -> None:
         if min(batch, heads, dim, capacity, exact_first, recent) < 0:
             sizes = f"{batch=} {heads=} {dim=} {capacity=} {exact_first=} {recent=}"
             raise ValueError(f"sizes must not be negative, got {sizes}")
+        if residual is not None:
+            if recent:
+                raise ValueError(f"both recent = {recent} and residual = {residual} are given")
+            if fmt.codes is None or residual < 1 or residual % fmt.tokens:
+                raise ValueError(f"residual = {residual} is not one or more groups of {fmt.tokens} quantized tokens")
         element_type(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
         self.calibration = Calibration() if calibration is None else calibration
         self.calibration.check(fmt, heads, dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
-        self.dtype, self.exact_first, self.recent = dtype, exact_first, recent
+        self.dtype, self.exact_first, self.recent, self.residual = dtype, exact_first, recent, residual
         self._sequences = [_Sequence() for _ in range(batch)]
 
     @property
@@ -98,10 +109,66 @@ class Cache:
             return
         sequence.window.append(token)
         n = self.fmt.tokens
-        if self.fmt.codes is not None and len(sequence.window) == self.recent + n:
+        for _ in range(self._full_groups(sequence)):
             oldest = element_type(self.dtype).decode(np.stack(sequence.window[:n], axis=1))
             del sequence.window[:n]
             sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype, self.calibration)))
+
+    def _full_groups(self, sequence: _Sequence) -> int:
+        """How many groups leave the window, now that a token has come."""
+        n, waiting = self.fmt.tokens, len(sequence.window)
+        if self.fmt.codes is None:
+            return 0
+        if self.residual is None:
+            return int(waiting == self.recent + n)
+        tokens = len(sequence.groups) * n + waiting
+        return waiting // n if tokens % self.residual == 0 else 0
+
+    def truncate(self, lengths: int | Sequence[int]) -> None:
+        """Drop the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
+
+        Raises ValueError, leaving the cache as it was, for a negative length or a wrong number of them, and with the
+        nearest borders where a length lies inside a group of quantized tokens.
+        """
+        kept = [lengths] * self.batch if isinstance(lengths, int) else [int(length) for length in lengths]
+        if len(kept) != self.batch:
+            raise ValueError(f"expected {self.batch} lengths, got {len(kept)}")
+        n = self.fmt.tokens
+        for b, (sequence, length) in enumerate(zip(self._sequences, kept, strict=True)):
+            if length < 0:
+                raise ValueError(f"sequence {b}: length {length} is negative")
+            inside = (length - len(sequence.first)) % n
+            if len(sequence.first) < length < len(sequence.first) + n * len(sequence.groups) and inside:
+                low, high = length - inside, length - inside + n
+                raise ValueError(f"sequence {b}: length {length} lies inside a group, between borders {low} and {high}")
+        for sequence, length in zip(self._sequences, kept, strict=True):
+            del sequence.first[length:]
+            length = max(length - self.exact_first, 0)
+            flushed = min(length, n * len(sequence.groups))
+            if flushed < n * len(sequence.groups):
+                sequence.window.clear()
+            del sequence.groups[flushed // n :]
+            del sequence.window[length - flushed :]
+
+    def reorder(self, indices: Sequence[int]) -> None:
+        """Sequence b becomes a copy of what sequence indices[b] was. ValueError for an index out of range."""
+        if len(indices) != self.batch or not all(0 <= index < self.batch for index in indices):
+            raise ValueError(f"expected {self.batch} indices below {self.batch}, got {list(indices)}")
+        self._sequences = [self._sequences[index].copy() for index in indices]
+
+    def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
+        """Sequences `targets` become copies of the first `length` tokens of sequence `source`, default all.
+
+        Raises ValueError for an index out of range, a target that is the source, and where `truncate` would.
+        """
+        if not all(0 <= index < self.batch for index in (source, *targets)) or source in targets:
+            raise ValueError(f"expected indices below {self.batch}, none twice, got {source} and {list(targets)}")
+        model = Cache.__new__(Cache)
+        model.__dict__.update(self.__dict__, batch=1, _sequences=[self._sequences[source].copy()])
+        if length is not None:
+            model.truncate(length)
+        for target in targets:
+            self._sequences[target] = model._sequences[0].copy()
 
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, int8 or uint8 [heads, flushed, dim]; ValueError if exact."""
