@@ -75,7 +75,7 @@ class Cache:
         self.type = self._type_text(str(capacity))
         self.dynamic_type = self._type_text("?")  # one kernel serves every capacity
         self._storage = {
-            name: _allocate(shape, DTYPES[element], alignment, fill)
+            name: _allocate(shape, self._dtype(name, element), alignment, fill)
             for name, shape, element, alignment in _kvq.cache_components(self.type, capacity)
         }
         self._arrays = tuple(self._storage.values())
@@ -88,6 +88,10 @@ class Cache:
             windows += f", recent = {self.recent}"
         shape = f"{self.batch}x{self.kv_heads}x{capacity}x{self.head_dim}x{self.dtype}"
         return f"!kvq.cache<{shape}, #kvq.format<{self.format}>{windows}>"
+
+    def _dtype(self, component: str, element: str) -> np.dtype:
+        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
+        return DTYPES[self.format.zero if component == "zeros" else element]
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"
@@ -108,7 +112,7 @@ class Cache:
         return sum(array.nbytes for array in self._arrays)
 
     def storage(self) -> dict[str, np.ndarray]:
-        """The arrays that the cache is stored in, by component; not copies."""
+        """The arrays that the cache is stored in, by component; not copies. bf16 and 8-bit floats show as bits."""
         return dict(self._storage)
 
     def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
@@ -177,7 +181,7 @@ class Cache:
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
             str(self.format),
-            (self.format.tokens, self.format.scale, self.format.zero, self._groups()),
+            (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
         )

@@ -24,7 +24,8 @@ def _rows(x: np.ndarray) -> np.ndarray:
 class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
-    codes: int8 or uint8 of its shape. scales, zeros: [batch, heads, tokens/n, dim/g]; no zeros with symmetric codes.
+    codes: int8 or uint8 of its shape. scales, zeros: [batch, heads, tokens/n, dim/g], the bits of bf16 and of 8-bit
+    floats as uint16 and uint8; no zeros with symmetric codes.
     """
 
     format: Format
@@ -66,7 +67,7 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
         np.empty(shape, DTYPES[fmt.scale]),
         np.empty(shape, DTYPES[fmt.zero]) if fmt.zero else None,
     )
-    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero, dim, groups, element)
+    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups, element)
     compiled.invoke("quantize", (_rows(np.ascontiguousarray(x)), *out._arrays()))
     return out
 
@@ -75,7 +76,7 @@ def dequantize(z: Quantized) -> np.ndarray:
     """The float32 values of codes, in their shape."""
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
     out = np.empty(z.codes.shape, np.float32)
-    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero, dim, groups)
+    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups)
     compiled.invoke("dequantize", (*z._arrays(), _rows(out)))
     return out
 
