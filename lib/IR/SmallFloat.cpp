@@ -10,6 +10,7 @@
 #include "kvq/IR/FloatArithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
 
@@ -27,10 +28,9 @@ struct Layout {
 
   /// What an exponent field exceeds the exponent by.
   int bias() const { return 1 - minExponent; }
-  unsigned magnitudeMask() const { return (1u << (bits - 1)) - 1; }
   unsigned nan() const {
     return APFloat::getQNaN(semantics).bitcastToAPInt().getZExtValue() &
-           magnitudeMask();
+           ((1u << (bits - 1)) - 1);
   }
 
   const llvm::fltSemantics &semantics;
@@ -68,6 +68,9 @@ public:
   }
   Value shiftRight(Value value, unsigned amount) {
     return arith::ShRUIOp::create(b, loc, value, constant(amount));
+  }
+  Value shiftRightSigned(Value value, unsigned amount) {
+    return arith::ShRSIOp::create(b, loc, value, constant(amount));
   }
   Value extend(Value value) {
     return arith::ExtUIOp::create(b, loc, type, value);
@@ -162,25 +165,32 @@ Value kvq::buildSmallFloatValue(OpBuilder &b, Location loc, Value bits,
   Layout layout(type);
   // An f16 with the same fields has the value times a power of two: it holds
   // every exponent, subnormal ones too, and its conversion to f32 is one
-  // instruction.
-  constexpr int kHalfMantissa = 10, kHalfBias = 15;
+  // instruction. The code goes to the top; shifted down with its sign, it
+  // leaves room for the exponent bits that f16 has more, which are 0.
+  constexpr int kHalfExponent = 5, kHalfBias = 15;
   BitMath math(b, loc, b.getIntegerType(16));
-  Value wide = math.extend(bits);
-  Value magnitude = math.bitAnd(wide, layout.magnitudeMask());
-  Value sign = math.bitAnd(math.shiftLeft(wide, 16 - layout.bits), 0x8000);
-  Value half = math.bitOr(
-      math.shiftLeft(magnitude, kHalfMantissa - layout.mantissa), sign);
+  int moreExponent =
+      kHalfExponent - static_cast<int>(layout.bits - 1 - layout.mantissa);
+  Value half = math.shiftLeft(math.extend(bits), 16 - layout.bits);
+  if (moreExponent != 0) {
+    int64_t room = ((1 << moreExponent) - 1) << (15 - moreExponent);
+    half = math.bitAnd(math.shiftRightSigned(half, moreExponent), ~room);
+  }
   Value value = buildExtend(b, loc, buildBitcast(b, loc, b.getF16Type(), half));
   if (layout.bias() != kHalfBias)
     value = arith::MulFOp::create(
         b, loc, value,
         buildF32(b, loc, std::ldexp(1.0, kHalfBias - layout.bias())));
-  // Types with the exponent of f16 have its infinities and NaNs.
+  // Types with the exponent of f16 have its infinities and NaNs; in others NaN
+  // would be the number after the largest.
   if (!APFloat::semanticsHasNaN(layout.semantics) ||
       APFloat::semanticsHasInf(layout.semantics))
     return value;
-  return math.select(math.equals(magnitude, layout.nan()),
-                     buildF32(b, loc, std::nan("")), value);
+  double largest = APFloat::getLargest(layout.semantics).convertToDouble();
+  Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                      mlir::math::AbsFOp::create(b, loc, value),
+                                      buildF32(b, loc, largest));
+  return math.select(isNaN, buildF32(b, loc, std::nan("")), value);
 }
 
 Value kvq::buildExponentBits(OpBuilder &b, Location loc, Value value) {
