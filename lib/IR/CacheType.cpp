@@ -103,6 +103,8 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a shape of 4 extents, batch x kv_heads x "
                           "capacity x head_dim, got "
                        << shape.size();
+  // Far beyond any cache, and sums of these cannot overflow.
+  constexpr int64_t kMaxExtent = int64_t(1) << 40;
   for (auto [axis, name] : {std::pair(0, "batch"), std::pair(1, "kv_heads"),
                             std::pair(3, "head_dim")}) {
     if (ShapedType::isDynamic(shape[axis]))
@@ -110,6 +112,9 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     if (shape[axis] < 1)
       return emitError() << "expected a " << name << " of at least 1, got "
                          << shape[axis];
+    if (shape[axis] > kMaxExtent)
+      return emitError() << "expected a " << name << " of at most "
+                         << kMaxExtent << ", got " << shape[axis];
   }
   if (!elementType.isF16() && !elementType.isBF16() && !elementType.isF32())
     return emitError() << "expected element type f16, bf16 or f32, got "
@@ -119,15 +124,13 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << exactFirst;
   if (recent && *recent < 0)
     return emitError() << "expected recent of at least 0, got " << *recent;
-  // Far beyond any cache, and sums of these cannot overflow.
-  constexpr int64_t kMaxTokens = int64_t(1) << 40;
   for (auto [name, tokens] :
        {std::pair("capacity", shape[2]), std::pair("exact_first", exactFirst),
         std::pair("recent", recent.value_or(0)),
         std::pair("token group", format.getGroupTokens())})
-    if (tokens > kMaxTokens)
+    if (tokens > kMaxExtent)
       return emitError() << "expected a " << name << " of at most "
-                         << kMaxTokens << " tokens, got " << tokens;
+                         << kMaxExtent << " tokens, got " << tokens;
   if (format.isExact() && (recent || exactFirst != 0))
     return emitError() << "exact elements need no exact window: expected "
                           "neither exact_first nor recent with codes = none";

@@ -12,6 +12,7 @@
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -141,9 +142,8 @@ void CodebookAttr::print(AsmPrinter &printer) const {
       return;
     }
   printer << "values = [";
-  llvm::interleaveComma(values, printer, [&](float value) {
-    printer << toShortestText(value);
-  });
+  llvm::interleaveComma(values, printer,
+                        [&](float value) { printer << toShortestText(value); });
   printer << "]>";
 }
 
@@ -231,56 +231,48 @@ Value CodebookCodec::buildCode(OpBuilder &b, Location loc, Value number) const {
   return arith::TruncIOp::create(b, loc, b.getI8Type(), index);
 }
 
-/// Whether the values are a list of magnitudes with both signs.
-static bool isSymmetric(ArrayRef<float> table) {
-  for (size_t i = 0, e = table.size(); i < e / 2; ++i)
-    if (table[i] != -table[e - 1 - i])
-      return false;
-  return true;
+/// Elements of a table that one shuffle of a vector looks up.
+static constexpr int64_t kShuffledValues = 8;
+
+static Value buildI32(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantOp::create(b, loc,
+                                   b.getIntegerAttr(b.getI32Type(), value));
+}
+
+/// The element of `table`, of `kShuffledValues` values, that the lowest bits of
+/// the i32 `index` name. On vectors it is a shuffle where a target has one.
+static Value buildShuffle(OpBuilder &b, Location loc, Value index,
+                          ArrayRef<float> table) {
+  auto type = VectorType::get({kShuffledValues}, b.getF32Type());
+  Value values =
+      arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, table));
+  Value position = arith::AndIOp::create(b, loc, index,
+                                         buildI32(b, loc, kShuffledValues - 1));
+  position = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), position);
+  return vector::ExtractOp::create(b, loc, values, OpFoldResult(position));
 }
 
 /// The element of `table`, of 2^n values, that the lowest bits of the i32
-/// `index` name: a tree of selects, which every target has in vectors.
-static Value buildSelectTree(OpBuilder &b, Location loc, Value index,
-                             ArrayRef<float> table) {
-  SmallVector<Value> level = llvm::map_to_vector(
-      table, [&](float value) { return buildF32(b, loc, value); });
-  Type i32 = b.getI32Type();
-  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, 0));
-  for (int64_t bit = 1; level.size() > 1; bit *= 2) {
-    Value mask = arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, bit));
-    Value isSet =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                              arith::AndIOp::create(b, loc, index, mask), zero);
-    SmallVector<Value> next;
-    for (size_t i = 0; i < level.size(); i += 2)
-      next.push_back(
-          arith::SelectOp::create(b, loc, isSet, level[i + 1], level[i]));
-    level = std::move(next);
-  }
-  return level.front();
+/// `index` name: short tables by selects, longer ones by shuffles.
+static Value buildLookup(OpBuilder &b, Location loc, Value index,
+                         ArrayRef<float> table) {
+  int64_t size = table.size(), half = size / 2;
+  if (size == 1)
+    return buildF32(b, loc, table.front());
+  if (size == kShuffledValues)
+    return buildShuffle(b, loc, index, table);
+  Value lower = buildLookup(b, loc, index, table.take_front(half));
+  Value upper = buildLookup(b, loc, index, table.drop_front(half));
+  Value isUpper = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ne,
+      arith::AndIOp::create(b, loc, index, buildI32(b, loc, half)),
+      buildI32(b, loc, 0));
+  return arith::SelectOp::create(b, loc, isUpper, upper, lower);
 }
 
 Value CodebookCodec::buildNumber(OpBuilder &b, Location loc, Value code) const {
   SmallVector<float> table(values);
   table.resize(size_t(1) << bits, values.back());
-  Type i32 = b.getI32Type();
-  Value index = arith::ExtUIOp::create(b, loc, i32, code);
-  if (!isSymmetric(table))
-    return buildSelectTree(b, loc, index, table);
-
-  // The upper half, mirrored for codes of the lower half.
-  int64_t half = table.size() / 2;
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, value));
-  };
-  Value isLower = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                        index, constant(half));
-  Value mirror =
-      arith::SelectOp::create(b, loc, isLower, constant(half - 1), constant(0));
-  Value folded = arith::XOrIOp::create(b, loc, index, mirror);
-  Value magnitude =
-      buildSelectTree(b, loc, folded, ArrayRef(table).drop_front(half));
-  Value negative = arith::NegFOp::create(b, loc, magnitude);
-  return arith::SelectOp::create(b, loc, isLower, negative, magnitude);
+  Value index = arith::ExtUIOp::create(b, loc, b.getI32Type(), code);
+  return buildLookup(b, loc, index, table);
 }

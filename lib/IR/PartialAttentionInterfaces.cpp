@@ -83,10 +83,10 @@ static PartialAttentionOp buildTile(PartialAttentionOp op, OpBuilder &b,
   OpFoldResult end = affine::makeComposedFoldedAffineMin(
       b, loc, AffineMap::get(3, 0, {d0 + d1, d2}, b.getContext()),
       {first, size, OpFoldResult(op.getEnd())});
-  // A tile smaller than the grid may end before the range begins.
-  if (getTileGrid(op).group > 1)
-    end = affine::makeComposedFoldedAffineMax(
-        b, loc, AffineMap::get(2, 0, {d0, d1}, b.getContext()), {begin, end});
+  // A tile may lie before the range, where it is smaller than the grid, or
+  // behind it, where there are more tiles than tokens: it is empty then.
+  end = affine::makeComposedFoldedAffineMax(
+      b, loc, AffineMap::get(2, 0, {d0, d1}, b.getContext()), {begin, end});
   auto tile = cast<PartialAttentionOp>(b.clone(*op.getOperation()));
   tile.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, loc, begin));
   tile.getEndMutable().assign(getValueOrCreateConstantIndexOp(b, loc, end));

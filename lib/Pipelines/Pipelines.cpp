@@ -79,6 +79,14 @@ void kvq::registerPipelines() {
       "kvq-cpu-pipeline",
       "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
       buildCPUPipeline);
+  PassPipelineRegistration<NVVMPipelineOptions>(
+      "kvq-nvvm-pipeline",
+      "Lowers kvq ops and what surrounds them to kernels for NVIDIA GPUs",
+      buildNVVMPipeline);
+  PassPipelineRegistration<NVVMPipelineOptions>(
+      "kvq-kernels-to-nvvm-pipeline",
+      "Outlines launches of kernels and lowers the kernels to the LLVM dialect",
+      buildKernelsToNVVMPipeline);
   PassPipelineRegistration<>(
       "kvq-vector-to-llvm-pipeline",
       "Lowers loops over vectors and memrefs to the LLVM dialect",

@@ -8,6 +8,7 @@
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -30,9 +31,14 @@ static void setProcessor(llvm::Module &module,
 }
 
 llvm::Expected<std::unique_ptr<llvm::Module>>
-kvq::translateToLLVM(ModuleOp module, llvm::LLVMContext &context,
+kvq::translateToLLVM(Operation *module, llvm::LLVMContext &context,
                      const llvm::TargetMachine &machine) {
-  DiagnosticCollector diagnostics(module.getContext());
+  DiagnosticCollector diagnostics(module->getContext());
+  // Translation gives loads and stores the alignments that the layout says.
+  module->setDiscardableAttr(
+      LLVM::LLVMDialect::getDataLayoutAttrName(),
+      StringAttr::get(module->getContext(),
+                      machine.createDataLayout().getStringRepresentation()));
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context, "kvq");
   if (!llvmModule)
@@ -87,22 +93,32 @@ struct CodeGenerationErrors : llvm::DiagnosticHandler {
 };
 } // namespace
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-kvq::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+emitFile(llvm::Module &module, llvm::TargetMachine &machine,
+         llvm::CodeGenFileType type) {
   std::string errors;
   module.getContext().setDiagnosticHandler(
       std::make_unique<CodeGenerationErrors>(errors));
-  SmallVector<char, 0> object;
-  llvm::raw_svector_ostream os(object);
+  SmallVector<char, 0> code;
+  llvm::raw_svector_ostream os(code);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr,
-                                  llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError("LLVM cannot emit object files for " +
+  if (machine.addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr, type))
+    return llvm::createStringError("LLVM cannot emit this kind of file for " +
                                    machine.getTargetTriple().str());
   passes.run(module);
   // The handler refers to a local.
   module.getContext().setDiagnosticHandler(nullptr);
   if (!errors.empty())
     return llvm::createStringError(StringRef(errors).rtrim());
-  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object));
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(code));
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+kvq::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
+  return emitFile(module, machine, llvm::CodeGenFileType::ObjectFile);
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+kvq::emitAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
+  return emitFile(module, machine, llvm::CodeGenFileType::AssemblyFile);
 }

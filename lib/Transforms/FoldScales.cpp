@@ -20,7 +20,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -323,6 +325,9 @@ static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
     return failure();
   Value other = op.getDpsInputs()[1 - index];
   Value output = op.getDpsInits().front();
+  // Scratch of as many rows has to have a static size.
+  if (cast<ShapedType>(other.getType()).isDynamicDim(0))
+    return failure();
   if (!cast<ShapedType>(other.getType()).getElementType().isF32() ||
       !cast<ShapedType>(output.getType()).getElementType().isF32() ||
       !cast<ShapedType>(dequantize.getResult(0).getType())
@@ -347,8 +352,11 @@ static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
 }
 
 static FailureOr<Contraction> matchContraction(linalg::GenericOp op) {
+  // Product, sum and yield: upstream looks through any op of one operand, as
+  // negation, between them.
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
+      !llvm::hasNItems(*op.getBody(), 3) ||
       !linalg::isaContractionOpInterface(
           cast<linalg::LinalgOp>(op.getOperation())))
     return failure();
@@ -383,7 +391,8 @@ struct FoldIntoContraction : OpRewritePattern<linalg::GenericOp> {
     FailureOr<Contraction> contraction = matchContraction(op);
     if (failed(contraction))
       return rewriter.notifyMatchFailure(
-          op, "not a contraction of f32 rows with a dequantized tile");
+          op, "not a contraction of a static number of f32 rows with a "
+              "dequantized tile");
     DequantizeOp dequantize = contraction->dequantize;
     auto scalesType =
         cast<RankedTensorType>(dequantize.getInputs()[1].getType());

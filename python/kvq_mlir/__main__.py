@@ -1,4 +1,4 @@
-"""`python -m kvq_mlir`: the demonstration and the benchmarks."""
+"""`python -m kvq_mlir`: the demonstration, the benchmarks and the report of bytes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ from importlib.util import find_spec
 
 from .text import InputError
 
-# Modules of the commands that the package itself does not need; each has its package's name on PyPI.
-EXTRA_PACKAGES = ("gguf", "matplotlib", "threadpoolctl", "tokenizers", "tqdm")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 cannot be done, 2 wrong usage (argparse)."""
-    from . import bench, demo
+    from . import bench, demo, report
 
     parser = argparse.ArgumentParser(
-        prog="python -m kvq_mlir", description="Quantized KV caches: a demonstration on a real model, and benchmarks."
+        prog="python -m kvq_mlir",
+        description="Quantized KV caches: a demonstration on a real model, benchmarks, and exact bytes.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, module, text in (
         ("demo", demo, "bytes, errors, perplexity and speed of five K/V format pairs on SmolLM2-135M"),
         ("bench", bench, "time of one fused decode step beside dequantize-then-attend"),
+        ("report", report, "exact bytes of a model's caches, and what fits into a memory"),
     ):
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, packages=module.PACKAGES)
     parsed = parser.parse_args(arguments)
-    # Before minutes of work, not after.
-    missing = [package for package in EXTRA_PACKAGES if find_spec(package) is None]
+    # Before minutes of work, not after. A module has its package's name on PyPI.
+    missing = [package for package in parsed.packages if find_spec(package) is None]
     if missing:
         names = " ".join(missing)
         print(f"error: this command needs packages that are missing: pip install {names}", file=sys.stderr)

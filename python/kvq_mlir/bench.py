@@ -24,6 +24,7 @@ PAIRS = {
     "K8V8": (f"codes = i8, {PER_TOKEN}", f"codes = i8, {PER_TOKEN}"),
     "K4V4": (f"codes = i4, {PER_TOKEN}", f"codes = i4, {PER_TOKEN}"),
 }
+PACKAGES = ("threadpoolctl", "tqdm")  # that the command needs beside those of kvq_mlir
 MEMORY_BYTES = 512 << 20  # far beyond any last-level cache here
 LARGEST_DIFFERENCE = 1e-4  # relative L2 between fused and unfused, both float32
 
@@ -54,6 +55,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class PairResult:
+    """What one pair of formats took, in the units that the fields say."""
+
     name: str
     k_format: str
     v_format: str
@@ -108,6 +111,7 @@ def processor() -> str:
 
 
 def plural(count: int, noun: str) -> str:
+    """The count with its noun, as in "1 token" and "2 tokens"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -217,6 +221,7 @@ def _report(results: list[PairResult], tokens: int, threads: int, blas: str, mem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command `bench`."""
     parser.add_argument("target", choices=["cpu"], help="where the kernels run")
     parser.add_argument("--tokens", type=int, default=4096, help="cached tokens (default: 4096)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the kernels and of BLAS (default: 1)")
@@ -224,4 +229,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    """Runs the command; `InputError` for arguments that are out of range."""
     run_cpu(arguments.tokens, arguments.threads, arguments.json)

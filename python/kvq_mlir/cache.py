@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,9 +25,37 @@ def element_text(name: str, x: np.ndarray) -> str:
     return text
 
 
+def check_type(name: str, value: object, expected: type) -> None:
+    """TypeError where an argument is of another type."""
+    if not isinstance(value, expected):
+        raise TypeError(f"expected {name} as a kvq_mlir.{expected.__name__}, got {type(value).__name__}")
+
+
+def cache_type(
+    batch: int,
+    kv_heads: int,
+    capacity: int | str,
+    head_dim: int,
+    fmt: Format,
+    dtype: str = "f16",
+    exact_first: int = 0,
+    recent: int = 0,
+) -> str:
+    """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
+    windows = f", exact_first = {exact_first}" if exact_first else ""
+    if has_window(fmt, recent):
+        windows += f", recent = {recent}"
+    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, #kvq.format<{fmt}>{windows}>"
+
+
+def has_window(fmt: Format, recent: int) -> bool:
+    """Whether the newest tokens wait exact, by choice or until their group is full."""
+    return recent + fmt.tokens > 1
+
+
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
-    size = int(np.prod(shape)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     data = raw[start : start + size]
@@ -44,7 +73,12 @@ class Cache:
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Raises `Error`, a ValueError, where the type is not valid (a group that does not divide head_dim, say).
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first and recent as given; type, the MLIR
+    type; dynamic_type, the same for any capacity; has_window, whether it has a recent window (recent + n > 1).
+
+    Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first
+    and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say); TypeError if
+    fmt is no Format; MemoryError where there is not enough.
     """
 
     def __init__(
@@ -60,6 +94,7 @@ class Cache:
         *,
         fill: int | None = None,
     ) -> None:
+        check_type("fmt", fmt, Format)
         sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
         for name, size in sizes.items():
             if size < 1:
@@ -71,9 +106,10 @@ class Cache:
             raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
         self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
         self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.has_window = recent + fmt.tokens > 1
-        self.type = self._type_text(str(capacity))
-        self.dynamic_type = self._type_text("?")  # one kernel serves every capacity
+        self.has_window = has_window(fmt, recent)
+        self.type, self.dynamic_type = (  # one kernel serves every capacity
+            cache_type(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent) for tokens in (capacity, "?")
+        )
         self._storage = {
             name: _allocate(shape, self._dtype(name, element), alignment, fill)
             for name, shape, element, alignment in _kvq.cache_components(self.type, capacity)
@@ -81,13 +117,6 @@ class Cache:
         self._arrays = tuple(self._storage.values())
         self._lengths = np.zeros(batch, np.int64)
         self._flushed = np.zeros(batch, np.int64)
-
-    def _type_text(self, capacity: str) -> str:
-        windows = f", exact_first = {self.exact_first}" if self.exact_first else ""
-        if self.has_window:
-            windows += f", recent = {self.recent}"
-        shape = f"{self.batch}x{self.kv_heads}x{capacity}x{self.head_dim}x{self.dtype}"
-        return f"!kvq.cache<{shape}, #kvq.format<{self.format}>{windows}>"
 
     def _dtype(self, component: str, element: str) -> np.dtype:
         """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
@@ -112,7 +141,14 @@ class Cache:
         return sum(array.nbytes for array in self._arrays)
 
     def storage(self) -> dict[str, np.ndarray]:
-        """The arrays that the cache is stored in, by component; not copies. bf16 and 8-bit floats show as bits."""
+        """The arrays that the cache is stored in, by component; not copies.
+
+        In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
+        exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
+        [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
+        bf16 and 8-bit floats show as their bits.
+        """
         return dict(self._storage)
 
     def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
@@ -168,7 +204,8 @@ class Cache:
         """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length.
 
         Rebuilt by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
-        given, else a new array. Raises `Error`, a ValueError, if `out` does not fit.
+        given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
+        and writable.
         """
         longest = int(self._lengths.max())
         shape = (self.batch, self.kv_heads, longest, self.head_dim)

@@ -13,7 +13,11 @@ _lock = threading.Lock()
 
 
 def kernel(template: Callable[..., str], *signature: Any, splits: int = 1) -> _kvq.Kernel:
-    """The compiled module `template(*signature)`. Compiled when first asked for; later calls find it."""
+    """The compiled module `template(*signature)`. Compiled when first asked for; later calls find it, from any thread.
+
+    template: a function that returns a module as text. signature: its arguments, hashable. splits: token ranges of a
+    query token that attention works on separately. Raises `Error`, a ValueError, if the module does not compile.
+    """
     key = (template, signature, splits)
     found = _kernels.get(key)
     if found is None:
@@ -25,11 +29,17 @@ def kernel(template: Callable[..., str], *signature: Any, splits: int = 1) -> _k
 
 
 def run_pipeline(ir_text: str, pipeline: str) -> str:
-    """The module `ir_text` after a pass pipeline, `builtin.module(...)`, as text. `Error` says which pass failed, why
-    and where."""
+    """The module `ir_text` after a pass pipeline, `builtin.module(...)`, as text.
+
+    Raises `Error`, a ValueError, for a module that is not valid, a pipeline that cannot be parsed, and a pass that
+    failed: it says which, why and where.
+    """
     return _kvq.run_pipeline(ir_text, pipeline)
 
 
 def parse(ir_text: str) -> str:
-    """The module `ir_text` as MLIR prints it, once parsed and verified; `Error` where it is not valid."""
+    """The module `ir_text` as MLIR prints it, once parsed and verified.
+
+    Raises `Error`, a ValueError, with line and column, where it is not valid.
+    """
     return _kvq.parse(ir_text)

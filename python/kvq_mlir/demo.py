@@ -21,6 +21,9 @@ from .bench import Timing, plural, processor, unfused_attention
 from .model import EXPECTED_HEADER, Attend, Config, Model, causal_mask, exact_attention
 from .text import InputError, read_text
 
+# What the command needs beside the packages of kvq_mlir.
+PACKAGES = ("gguf", "matplotlib", "threadpoolctl", "tokenizers", "tqdm")
+
 
 @dataclass(frozen=True)
 class Side:
@@ -41,6 +44,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
+    """How the keys and the values of every layer are kept, under a name for the table."""
+
     name: str
     k: Side
     v: Side
@@ -229,6 +234,7 @@ def _bar(total: int, name: str):
 
 
 def perplexity(losses: np.ndarray) -> float:
+    """exp of the mean loss; losses in nats per token."""
     return math.exp(losses.mean())
 
 
@@ -351,6 +357,7 @@ def run_demo(tokens: int, text: Path | None, out: Path) -> dict:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command `demo`."""
     parser.add_argument("--tokens", type=int, default=1024, help="tokens of text (default: 1024)")
     parser.add_argument(
         "--text", type=Path, metavar="FILE", help="UTF-8 text (default: Genesis, from Debian's bible-kjv)"
@@ -361,4 +368,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    """Runs the command; `InputError` for what the user can put right."""
     run_demo(arguments.tokens, arguments.text, arguments.out)

@@ -21,7 +21,8 @@ DTYPES = {
 class Format:
     """A `#kvq.format`, such as "codes = ui4, group = [32, 1], scale = f16, zero = min f16".
 
-    str() gives the canonical text. Raises `Error`, a ValueError, for text that is no format.
+    str() gives the canonical text; formats are equal, and hash alike, if their canonical texts are. Raises `Error`, a
+    ValueError, for text that is no format.
     """
 
     __slots__ = ("_fields", "_text")
@@ -41,7 +42,7 @@ class Format:
 
     @property
     def signed(self) -> bool:
-        """Whether codes are signed integers, symmetric round zero."""
+        """Whether codes are signed integers, symmetric round zero; false if exact."""
         return self._fields["signed"]
 
     @property
@@ -61,12 +62,12 @@ class Format:
 
     @property
     def scale(self) -> str | None:
-        """The type of the scale: "f16", "bf16", "f32", "f8E8M0FNU" or "f8E4M3FN"."""
+        """The type of the scale: "f16", "bf16", "f32", "f8E8M0FNU" or "f8E4M3FN"; None if exact."""
         return self._fields["scale"]
 
     @property
     def zero(self) -> str | None:
-        """The type of the zero, such as "f16" or "ui8", or None for symmetric codes."""
+        """The type of the zero, such as "f16" or "ui8"; None for symmetric codes and if exact."""
         return self._fields["zero"]
 
     @property
@@ -81,11 +82,15 @@ class Format:
 
     @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax", "minmax" or "clip"."""
+        """How the range of a group is taken: "absmax", "minmax" or "clip"; None if exact."""
         return self._fields["range"]
 
     def channels(self, head_dim: int) -> int:
-        """Channels that share a scale in rows of `head_dim`; `Error` if groups or bytes do not divide the row."""
+        """Channels that share a scale in rows of `head_dim`.
+
+        Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
+        bytes.
+        """
         # The type's own check, over a cache of one row.
         recent = ", recent = 0" if self.tokens > 1 else ""
         _kvq.cache_components(f"!kvq.cache<1x1x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)

@@ -47,6 +47,8 @@ Attend = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Config:
+    """The model's sizes and constants, from its header."""
+
     layers: int
     query_heads: int
     kv_heads: int

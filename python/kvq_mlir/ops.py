@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _kvq
-from .cache import Cache, element_text
+from .cache import Cache, check_type, element_text
 from .compiler import kernel
 from .format import DTYPES, Format
 from .ir import attention as _attention_ir
@@ -24,8 +24,9 @@ def _rows(x: np.ndarray) -> np.ndarray:
 class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
-    codes: int8 or uint8 of its shape. scales, zeros: [batch, heads, tokens/n, dim/g], the bits of bf16 and of 8-bit
-    floats as uint16 and uint8; no zeros with symmetric codes.
+    codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads, tokens/n, dim/g] in the
+    format's types, for groups of n tokens and g channels; the bits of bf16 and of 8-bit floats as uint16
+    and uint8; zeros is None with symmetric codes.
     """
 
     format: Format
@@ -42,6 +43,17 @@ class Quantized:
         return out
 
     def _arrays(self) -> list[np.ndarray]:
+        """What kernels take; `Error` where the parts do not belong together, which kernels do not see."""
+        if self.codes.ndim != 4:
+            raise _kvq.Error(f"expected codes as [batch, heads, tokens, dim], got {self.codes.ndim} axes")
+        if (self.zeros is None) != (self.format.zero is None):
+            found = "missing" if self.zeros is None else "given"
+            raise _kvq.Error(f"zeros are {found}, but the format is '{self.format}'")
+        batch, heads, tokens, dim = self.codes.shape
+        expected = (batch, heads, -(-tokens // self.format.tokens), dim // self.format.channels(dim))
+        for name, part in (("scales", self.scales), ("zeros", self.zeros)):
+            if part is not None and part.shape != expected:
+                raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
         return [_rows(part) for part in (self.codes, self.scales, self.zeros) if part is not None]
 
 
@@ -52,6 +64,7 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     divide the tokens or the row; TypeError for another dtype.
     """
     element = element_text("x", x)
+    check_type("fmt", fmt, Format)
     if x.ndim != 4:
         raise _kvq.Error(f"expected x as [batch, heads, tokens, dim], got {x.ndim} axes")
     if fmt.is_exact:
@@ -73,11 +86,16 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
 
 
 def dequantize(z: Quantized) -> np.ndarray:
-    """The float32 values of codes, in their shape."""
+    """The float32 values of codes, in their shape: code * scale, plus the zero if there is one.
+
+    Raises `Error`, a ValueError, where the arrays do not have the shapes and types that `Quantized` says.
+    """
+    check_type("z", z, Quantized)
+    arrays = z._arrays()
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
     out = np.empty(z.codes.shape, np.float32)
     compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups)
-    compiled.invoke("dequantize", (*z._arrays(), _rows(out)))
+    compiled.invoke("dequantize", (*arrays, _rows(out)))
     return out
 
 
@@ -115,19 +133,22 @@ def attention(
 
     q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
     default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all. A query that
-    sees no token gives 0. splits: token ranges of a sequence that are attended to separately and merged in order.
+    sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
+    gives the same bits.
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array.
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
     """
     element = element_text("q", q)
+    check_type("k", k, Cache)
+    check_type("v", v, Cache)
     _check_attention(q, k, v)
     if splits < 1:
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
     batch, q_heads, q_len, dim = q.shape
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
-    if not math.isfinite(scale):
-        raise _kvq.Error(f"expected a finite scale, got {scale}")
+    if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
+        raise _kvq.Error(f"expected, in float32, a finite scale, got {scale}")
     shape = (batch, q_heads, q_len, v.head_dim)
     if out is None:
         out = np.empty(shape, np.float32)
@@ -137,6 +158,7 @@ def attention(
         _attention_ir.attention,
         (batch, q_heads, dim),
         element,
+        v.head_dim,
         k.dynamic_type,
         v.dynamic_type,
         (k.has_window, v.has_window),

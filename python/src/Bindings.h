@@ -15,6 +15,11 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string>
+
+namespace mlir::kvq {
+class CacheType;
+}
 
 namespace mlir::kvq::python {
 
@@ -38,6 +43,10 @@ inline void unwrap(llvm::Error error) {
 /// knowing of each other.
 std::unique_ptr<MLIRContext> createContext();
 
+/// Parses a `!kvq.cache<...>`, or throws what the parser says.
+CacheType parseCacheType(MLIRContext *context, const std::string &text);
+
+void bindFootprint(nanobind::module_ &module);
 void bindInspect(nanobind::module_ &module);
 void bindKernel(nanobind::module_ &module);
 

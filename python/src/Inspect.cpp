@@ -82,7 +82,8 @@ static nb::tuple parseFormat(const std::string &text) {
   return nb::make_tuple(inner.str(), fields);
 }
 
-static CacheType parseCacheType(MLIRContext *context, const std::string &text) {
+CacheType python::parseCacheType(MLIRContext *context,
+                                 const std::string &text) {
   Type type = parseOrThrow(
       context,
       [](const std::string &text, MLIRContext *context) {

@@ -161,6 +161,40 @@ func.func @ratio(%q: tensor<1x3x1x16xf32>, %k: !c, %v: !c, %n: tensor<1xi64>, %o
 
 // -----
 
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @ratio_33(%q: tensor<1x33x1x16xf32>, %k: !c, %v: !c, %n: tensor<1xi64>, %o: tensor<1x33x1x16xf32>) {
+  // expected-error@+1 {{query_heads 33 is not a multiple of kv_heads 2}}
+  %r = kvq.attention ins(%q, %k, %v : tensor<1x33x1x16xf32>, !c, !c)
+      lengths(%n : tensor<1xi64>)
+      outs(%o : tensor<1x33x1x16xf32>) {scale = 1.0 : f32} -> tensor<1x33x1x16xf32>
+  return
+}
+
+// -----
+
+func.func @ratio_tensors(%q: tensor<1x33x1x16xf32>, %k: tensor<1x2x?x16xf32>, %n: tensor<1xi64>, %o: tensor<1x33x1x16xf32>) {
+  // expected-error@+1 {{query_heads 33 is not a multiple of kv_heads 2}}
+  %r = kvq.attention ins(%q, %k, %k : tensor<1x33x1x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
+      lengths(%n : tensor<1xi64>)
+      outs(%o : tensor<1x33x1x16xf32>) {scale = 1.0 : f32} -> tensor<1x33x1x16xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x4x64x16xf16, #f>
+func.func @fewer_query_heads(%q: tensor<1x2x1x16xf32>, %k: !c, %v: !c, %n: tensor<1xi64>, %o: tensor<1x2x1x16xf32>) {
+  // expected-error@+1 {{query_heads 2 is not a multiple of kv_heads 4}}
+  %r = kvq.attention ins(%q, %k, %v : tensor<1x2x1x16xf32>, !c, !c)
+      lengths(%n : tensor<1xi64>)
+      outs(%o : tensor<1x2x1x16xf32>) {scale = 1.0 : f32} -> tensor<1x2x1x16xf32>
+  return
+}
+
+// -----
+
 func.func @no_heads(%q: tensor<1x4x?x16xf32>, %k: tensor<1x0x?x16xf32>, %v: tensor<1x0x?x16xf32>, %n: tensor<1xi64>, %o: tensor<1x4x?x16xf32>) {
   // expected-error@+1 {{expected at least 1 KV head, static, got 0}}
   %r = kvq.attention ins(%q, %k, %v : tensor<1x4x?x16xf32>, tensor<1x0x?x16xf32>, tensor<1x0x?x16xf32>)

@@ -37,6 +37,18 @@ func.func private @f(!kvq.cache<1x0x?x128xf16, #f>)
 // -----
 
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+// expected-error@+1 {{expected a batch of at most 1099511627776, got 4611686018427387904}}
+func.func private @f(!kvq.cache<4611686018427387904x8x?x128xf16, #f>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+// expected-error@+1 {{expected a head_dim of at most 1099511627776, got 4611686018427387904}}
+func.func private @f(!kvq.cache<1x8x?x4611686018427387904xf16, #f>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
 // expected-error@+1 {{expected a static head_dim, got '?'}}
 func.func private @f(!kvq.cache<1x8x?x?xf16, #f>)
 

@@ -40,8 +40,10 @@
 // CHECK:               %[[SOURCE:.*]] = tensor.extract_slice %[[X]][%[[B]], %[[H]], %[[INPUT]], 0] [1, 1, 1, 64] {{.*}} to tensor<1x64xf32>
 // CHECK:               %[[TARGET:.*]] = tensor.extract_slice %[[FIRST3]][%[[B]], %[[H]], %[[T]], 0] [1, 1, 1, 64]
 // CHECK:               %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[SOURCE]] : {{.*}}) outs(%[[TARGET]] :
-// CHECK:                 %[[BELOW:.*]] = arith.minimumf %{{.*}}, %[[LARGEST]] : f32
-// CHECK:                 %[[WITHIN:.*]] = arith.maximumf %[[BELOW]], %[[LEAST]] : f32
+// CHECK:                 %[[HIGH:.*]] = arith.cmpf olt, %[[LARGEST]], %[[IN:.*]] : f32
+// CHECK:                 %[[BELOW:.*]] = arith.select %[[HIGH]], %[[LARGEST]], %[[IN]] : f32
+// CHECK:                 %[[LOW:.*]] = arith.cmpf ogt, %[[LEAST]], %[[BELOW]] : f32
+// CHECK:                 %[[WITHIN:.*]] = arith.select %[[LOW]], %[[LEAST]], %[[BELOW]] : f32
 // CHECK:                 arith.truncf %[[WITHIN]] : f32 to f16
 // CHECK:               tensor.insert_slice %[[ROUNDED]] into %[[FIRST3]][%[[B]], %[[H]], %[[T]], 0] [1, 1, 1, 64]
 
@@ -140,7 +142,8 @@ func.func @direct(%x: tensor<2x3x8x64xf16>, %lengths: tensor<2xi64>, %counts: te
 // CHECK:         %[[ROW:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<1x64xf16>) outs(%[[SCRATCH]] : tensor<1x64xbf16>)
 // CHECK-NEXT:    ^bb0(%[[IN:.*]]: f16, %{{.*}}: bf16):
 // CHECK-NEXT:      %[[WIDE:.*]] = arith.extf %[[IN]] : f16 to f32
-// CHECK-NEXT:      arith.minimumf %[[WIDE]], %[[LARGEST]] : f32
+// CHECK-NEXT:      %[[HIGH:.*]] = arith.cmpf olt, %[[LARGEST]], %[[WIDE]] : f32
+// CHECK-NEXT:      arith.select %[[HIGH]], %[[LARGEST]], %[[WIDE]] : f32
 // CHECK:         kvq.quantize #{{.*}} ins(%[[ROW]] :
 func.func @rounded(%x: tensor<1x3x8x64xf16>, %lengths: tensor<1xi64>, %c: !v) -> !v {
   %0 = kvq.append ins(%x : tensor<1x3x8x64xf16>) lengths(%lengths : tensor<1xi64>) into(%c : !v) -> !v

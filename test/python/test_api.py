@@ -1,5 +1,6 @@
 """The public API: properties, round trips, and every error with what it expected and found."""
 
+import dataclasses
 import re
 import threading
 
@@ -130,6 +131,17 @@ def test_quantize_errors(x, text, error, message):
 # --- caches --------------------------------------------------------------------------------------------------------
 
 
+def test_parts_that_do_not_belong_together_are_rejected():
+    z = kvq.quantize(tokens(1, 2, 64, 64), kvq.Format(PER_CHANNEL))
+    for name, part in (("scales", z.scales[:, :, :1]), ("zeros", z.zeros[:, :1])):
+        broken = dataclasses.replace(z, **{name: np.ascontiguousarray(part)})
+        expected = f"expected {name} of shape [1, 2, 2, 64], got {list(part.shape)}"
+        with pytest.raises(kvq.Error, match=re.escape(expected)):
+            kvq.dequantize(broken)
+    with pytest.raises(kvq.Error, match="expected codes as .*, got 3 axes"):
+        kvq.dequantize(dataclasses.replace(z, codes=z.codes[0]))
+
+
 def test_cache_type_and_storage():
     cache = kvq.Cache(2, 3, 1000, 128, kvq.Format(PER_CHANNEL), exact_first=4, recent=64)
     assert cache.type == (
@@ -204,6 +216,21 @@ def test_dequantize_a_cache(text, dtype, exact_first, recent):
         assert np.array_equal(y[b, :, :length], expected)
     out = np.full(y.shape, np.nan, np.float32)
     assert cache.dequantize(out=out) is out and np.array_equal(out, y)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: kvq.Cache(1, 2, 8, 64, I4), "expected fmt as a kvq_mlir.Format, got str"),
+        (lambda: kvq.quantize(tokens(1, 2, 4, 64), I4), "expected fmt as a kvq_mlir.Format, got str"),
+        (lambda: kvq.dequantize(tokens(1, 2, 4, 64)), "expected z as a kvq_mlir.Quantized, got ndarray"),
+        (lambda: kvq.attention(tokens(1, 2, 1, 64), None, filled()), "expected k as a kvq_mlir.Cache, got NoneType"),
+        (lambda: kvq.attention(tokens(1, 2, 1, 64), filled(), I4), "expected v as a kvq_mlir.Cache, got str"),
+    ],
+)
+def test_arguments_of_another_type(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
 
 
 def test_dequantize_an_empty_cache():

@@ -76,13 +76,6 @@ def drawn_formats() -> list[str]:
 TOLERANCE = 1e-5  # relative L2 against float64 on the same codes
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    seed = int(os.environ.get("KVQ_SEED") or secrets.randbits(32))
-    print(f"KVQ_SEED={seed}")
-    return np.random.default_rng(seed)
-
-
 def divides(text: str, dim: int) -> bool:
     """Whether the format's groups divide rows of `dim` channels."""
     return dim % (reference.Format.parse(text).group[1] or dim) == 0

@@ -7,6 +7,7 @@
 
 #include "kvq/Target/CPUTarget.h"
 #include "kvq/Target/Compile.h"
+#include "kvq/Target/GPU.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/IR/LLVMContext.h"
@@ -25,7 +26,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class Emit { LLVM, Object };
+enum class Emit { LLVM, Object, PTX, Cubin };
 } // namespace
 
 /// Where the defaults of the pipeline's options come from.
@@ -45,7 +46,10 @@ static cl::opt<std::string> outputName("o", cl::desc("Output file"),
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"),
     cl::values(clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR, as text"),
-               clEnumValN(Emit::Object, "obj", "an object file")),
+               clEnumValN(Emit::Object, "obj", "an object file"),
+               clEnumValN(Emit::PTX, "ptx", "kernels for NVIDIA GPUs, as text"),
+               clEnumValN(Emit::Cubin, "cubin",
+                          "kernels for NVIDIA GPUs, assembled by ptxas")),
     cl::init(Emit::Object), cl::cat(category));
 
 static cl::opt<int64_t>
@@ -67,6 +71,25 @@ static cl::opt<std::string>
     features("features",
              cl::desc("Features beyond the processor's own, +name or -name"),
              cl::value_desc("list"), cl::cat(category));
+
+/// Where the defaults of the GPU pipeline's options come from.
+static const kvq::NVVMPipelineOptions &getGPUDefaults() {
+  static const kvq::NVVMPipelineOptions defaults;
+  return defaults;
+}
+
+static cl::opt<std::string> chip("chip", cl::desc("GPU, as NVIDIA names it"),
+                                 cl::init(getGPUDefaults().chip),
+                                 cl::cat(category));
+static cl::opt<unsigned>
+    ptxVersion("ptx",
+               cl::desc("PTX version, 83 for 8.3 (default: the first that has "
+                        "the chip)"),
+               cl::init(getGPUDefaults().ptx), cl::cat(category));
+static cl::opt<int64_t> blockSize("block-size",
+                                  cl::desc("Threads in a block of a GPU"),
+                                  cl::init(getGPUDefaults().blockSize),
+                                  cl::cat(category));
 
 //===----------------------------------------------------------------------===//
 // Emitters: from a module over caches to the bytes of the output
@@ -106,11 +129,37 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   return llvm::Error::success();
 }
 
+static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
+  kvq::NVVMPipelineOptions options;
+  options.splits = splits;
+  options.tileTokens = tileTokens;
+  options.blockSize = blockSize;
+  options.chip = chip;
+  options.ptx = ptxVersion;
+  if (llvm::Error error = kvq::lowerForGPU(module, options))
+    return error;
+  auto ptx = kvq::emitPTX(module);
+  if (!ptx)
+    return ptx.takeError();
+  if (emitKind == Emit::PTX) {
+    os << (*ptx)->getBuffer();
+    return llvm::Error::success();
+  }
+  auto cubin = kvq::assemblePTX((*ptx)->getBuffer(), chip);
+  if (!cubin)
+    return cubin.takeError();
+  os << (*cubin)->getBuffer();
+  return llvm::Error::success();
+}
+
 static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
   switch (emitKind) {
   case Emit::LLVM:
   case Emit::Object:
     return emitForCPU(module, os);
+  case Emit::PTX:
+  case Emit::Cubin:
+    return emitForGPU(module, os);
   }
   llvm_unreachable("unknown kind of output");
 }
@@ -120,7 +169,8 @@ static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
 //===----------------------------------------------------------------------===//
 
 static llvm::Error compile() {
-  for (const cl::opt<int64_t> *option : {&splits, &tileTokens, &vectorWidth})
+  for (const cl::opt<int64_t> *option :
+       {&splits, &tileTokens, &vectorWidth, &blockSize})
     if (llvm::Error error = checkAtLeastOne(*option))
       return error;
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputName, /*IsText=*/true);

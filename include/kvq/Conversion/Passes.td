@@ -31,6 +31,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     Ops that vectors cannot express (several iterations that write one element,
     side effects in the body) become scalar loops in the order of iterations.
 
+    Of test/Conversion/KVQToVector/structure.mlir, abridged:
+
     ```mlir
     linalg.generic {indexing_maps = [affine_map<(r, c, t) -> (r, t)>,
                                      affine_map<(r, c, t) -> (t, c)>,
@@ -38,7 +40,9 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
                     iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%p, %v : memref<4x?xf32>, memref<?x32xi8>)
         outs(%out : memref<4x32xf32>) { … }
-    // becomes (of 4 rows x 2 vectors, the first of each)
+    ```
+    becomes, of 4 rows x 2 vectors the first of each,
+    ```mlir
     scf.for %c = %c0 to %c32 step %c16 {
       %o = vector.load %out[%c0, %c] : memref<4x32xf32>, vector<8xf32>
       %sum:8 = scf.for %t = %c0 to %n step %c1 iter_args(%acc = %o, …) {
@@ -64,6 +68,114 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
+  let summary = "Converts parallel loops over work items to GPU kernels";
+  let description = [{
+    Every outermost `scf.forall` becomes a `gpu.launch` with one block for each
+    work item, along x. Inside, loops over tiles stay as they are; each
+    structured op on buffers is distributed over the threads of the block, its
+    parallel iterations dealt out in turn and its reductions run by one thread
+    each; a barrier follows every access to buffers. Scratch becomes workgroup
+    memory; buffers allocated outside of the loops, which one kernel hands to
+    the next, are allocated in the GPU's memory.
+
+    Of test/Conversion/KVQToGPU/kernels.mlir, abridged:
+
+    ```mlir
+    scf.forall (%b, %h) in (2, 3) {
+      %row = memref.subview %x[%b, %h, 0, 0] [1, 1, 4, 64] … to memref<4x64xf32, …>
+      %sum = memref.subview %sums[%b, %h, 0] [1, 1, 4] … to memref<4xf32, …>
+      linalg.generic {… iterator_types = ["parallel", "reduction"]}
+          ins(%row : memref<4x64xf32, …>) outs(%sum : memref<4xf32, …>) { … }
+    }
+    ```
+    becomes
+    ```mlir
+    gpu.launch blocks(%block, …) in (… = %c6, …) threads(%thread, …) in (… = %c128, …) … {
+      %item:2 = affine.delinearize_index %block into (2, 3) : index, index
+      %row = memref.subview %x[%item#0, %item#1, 0, 0] [1, 1, 4, 64] …
+      %sum = memref.subview %sums[%item#0, %item#1, 0] [1, 1, 4] …
+      scf.for %i = %thread to %c4 step %c128 {
+        %init = memref.load %sum[%i] : memref<4xf32, …>
+        %total = scf.for %c = %c0 to %c64 step %c1 iter_args(%acc = %init) -> (f32) {
+          %0 = memref.load %row[%i, %c] : memref<4x64xf32, …>
+          %1 = arith.addf %acc, %0 fastmath<contract> : f32
+          scf.yield %1 : f32
+        }
+        memref.store %total, %sum[%i] : memref<4xf32, …>
+      }
+      gpu.barrier
+      gpu.terminator
+    }
+    ```
+
+    Any other op with side effects inside of the loop is an error naming it, and
+    so is an access to a buffer outside.
+
+    Numerics: everything is as the scalar op computes it, reductions in order.
+  }];
+  let options = [
+    Option<"blockSize", "block-size", "int64_t", /*default=*/"128",
+           "Threads in a block">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
+  let summary = "Converts f32 math in GPU kernels to LLVM's intrinsics";
+  let description = [{
+    What LLVM has an instruction for on a GPU (exp2, abs, floor, ceil,
+    roundeven of f32) becomes a call of its intrinsic. Upstream's lowering makes
+    it a call of the vendor's library, which then has to be there.
+
+    Of test/Conversion/KVQToGPU/math-to-intrinsics.mlir:
+
+    ```mlir
+    %p = math.exp2 %x : f32
+    ```
+    becomes
+    ```mlir
+    %p = llvm.call_intrinsic "llvm.exp2"(%x) : (f32) -> f32
+    ```
+
+    Numerics: exp2 is the GPU's approximation (`ex2.approx.f32` in PTX: error
+    below 2^-22, relative); the others are exact.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {
+  let summary = "Sets the chip that GPU kernels are compiled for";
+  let description = [{
+    Gives every `gpu.module` an `#nvvm.target`. A chip or a PTX version that
+    does not fit is an error that says what does: code generation would end the
+    process.
+
+    Of test/Conversion/KVQToGPU/attach-nvvm-target.mlir, with `chip=sm_90a ptx=83`:
+
+    ```mlir
+    gpu.module @kernels { … }
+    ```
+    becomes
+    ```mlir
+    gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx83">] { … }
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "NVIDIA's name of the chip">,
+    Option<"ptx", "ptx", "unsigned", /*default=*/"0",
+           "PTX version, 83 for 8.3 (0: the first that has the chip)">
+  ];
+  let dependentDialects = ["::mlir::gpu::GPUDialect",
+                           "::mlir::NVVM::NVVMDialect"];
 }
 
 #endif // KVQ_CONVERSION_PASSES_TD

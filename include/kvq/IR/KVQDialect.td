@@ -23,8 +23,8 @@ def KVQ_Dialect : Dialect {
 
     Three levels of ops:
 
-    - cache level (`kvq.empty`, `kvq.append`, `kvq.attention`): what a model
-      says;
+    - cache level (`kvq.empty`, `kvq.from_components`, `kvq.append`,
+      `kvq.attention`): what a model says;
     - tile level (`kvq.partial_attention`, `kvq.merge_partials`,
       `kvq.load_tile`): attention as online softmax over token ranges;
     - value level (`kvq.quantize`, `kvq.dequantize`, `kvq.pack`,

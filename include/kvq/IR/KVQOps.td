@@ -89,8 +89,13 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
     rounded once more, finite values to finite ones. It is tiled as
     `kvq.quantize` is.
 
-    A group may be only partly there: with n tokens in a group, `t` tokens
-    read ceil(t/n) rows of metadata.
+    Inputs are the outputs of `kvq.quantize`: codes `... x tokens x head_dim`
+    (i8), scales, and zeros if the format has them; the output has the shape of
+    the codes. A group may be only partly there: with n tokens in a group, `t`
+    tokens read ceil(t/n) rows of metadata, `... x ceil(tokens/n) x head_dim/g`.
+
+    Errors: head_dim that the group does not divide, scales or zeros that are
+    missing or of another shape or type, an exact format.
 
     A function that is to dequantize more than a tile says so by the unit
     attribute `kvq.unfused`; otherwise `kvq-verify-fused` reports it.
@@ -112,6 +117,18 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
     two such parts, one behind the other in the row: the low 2, 4 and 4 bits,
     then the remaining 1, 1 and 2. Signed codes are two's complement. With 8 bits
     the bytes are the codes. The tiling domain is all axes but the last.
+
+    Codes are i8 tensors of rank 2 or more, packed bytes i8 tensors with
+    head_dim * bits / 8 as the last extent. What is above the lowest bits of a
+    code is ignored.
+
+    Errors: head_dim whose codes do not fill whole bytes, shapes that do not
+    follow from the codes, an exact format.
+
+    ```mlir
+    %p = kvq.pack #kvq.format<codes = i4, group = [1, 32], scale = f16>
+        ins(%c : tensor<64x128xi8>) outs(%p0 : tensor<64x64xi8>) -> tensor<64x64xi8>
+    ```
   }];
 }
 
@@ -119,7 +136,13 @@ def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
   let summary = "packed bytes to codes, one a byte";
   let description = [{
     The inverse of `kvq.pack`: signed codes are sign-extended to i8, unsigned
-    ones zero-extended. It is tiled as `kvq.pack` is.
+    ones zero-extended. It is tiled as `kvq.pack` is, and its errors are those of
+    `kvq.pack`; head_dim is the last extent of the output.
+
+    ```mlir
+    %c = kvq.unpack #kvq.format<codes = i4, group = [1, 32], scale = f16>
+        ins(%p : tensor<64x64xi8>) outs(%c0 : tensor<64x128xi8>) -> tensor<64x128xi8>
+    ```
   }];
 }
 
@@ -136,6 +159,13 @@ def KVQ_EmptyOp : KVQ_Op<"empty"> {
 
     It counts as an allocation: two of them are two caches, even where their
     types are the same, and are not merged into one that would have to be copied.
+
+    Errors: a capacity given though the type has one, or missing though it has
+    none.
+
+    ```mlir
+    %c = kvq.empty(%tokens) : !kvq.cache<1x8x?x128xf16, #k, recent = 64>
+    ```
   }];
   let arguments = (ins Optional<Index>:$capacity);
   let results = (outs
@@ -153,6 +183,14 @@ def KVQ_FromComponentsOp : KVQ_Op<"from_components", [Pure]> {
     `!kvq.cache`), and yields the cache that they are. This is how a cache
     comes from bytes that something else owns, and what `kvq-fuse-dequantize`
     makes from the operands of a dequantize.
+
+    Errors: another number of components than the type has, or one of another
+    type. A dynamic capacity is not checked against the extents.
+
+    ```mlir
+    %c = kvq.from_components %codes, %scales
+        : tensor<1x8x?x64xi8>, tensor<1x8x?x4xf16> -> !kvq.cache<1x8x?x128xf16, #v>
+    ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$components);
   let results = (outs KVQ_CacheType:$cache);
@@ -177,7 +215,19 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     `max(flushed, floor(max(0, length - E - R)/n)*n)`.
 
     Any split of the same tokens into appends gives the same bytes. The host
-    guarantees `lengths[b] + counts[b] <= capacity`.
+    guarantees `lengths[b] + counts[b] <= capacity`, `0 <= counts[b] <=
+    new_tokens`, and that lengths and flushed counts are those of the appends
+    before; none of it is checked at run time.
+
+    Errors: tokens of another batch, KV heads or head_dim than the cache's (only
+    `new_tokens` may be dynamic), lengths, counts or flushed counts for another
+    number of sequences, `flushed` missing with a recent window or given without
+    one, a result of another type than the cache.
+
+    ```mlir
+    %c1 = kvq.append ins(%x : tensor<1x8x?x128xf32>) lengths(%n : tensor<1xi64>)
+        flushed(%f : tensor<1xi64>) into(%c : !kc) -> !kc
+    ```
   }];
   let arguments = (ins
     KVQ_FloatTensor:$tokens,
@@ -217,6 +267,14 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     Key and value may also be float tensors
     `batch x kv_heads x tokens x head_dim`; such an op has no lowering of its
     own, `kvq-fuse-dequantize` turns it into one over caches.
+
+    Errors: operands not of rank 4; batch, KV heads or head_dim that disagree
+    (only `query_tokens` may be dynamic in query and output); query heads that
+    are no multiple of the KV heads; an output of another shape than the query
+    with the values' head_dim; lengths or flushed counts for another number of
+    sequences; flushed counts missing with a recent window or given without one;
+    token groups of both sides that start at different tokens (different
+    `exact_first`). Lengths beyond the capacity are not checked at run time.
 
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x32x1x128xf32>, !kc, !vc)
@@ -288,8 +346,19 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     lie in; `tile` bounds the range's extent. `kvq-tile-attention` sets them,
     `kvq-decompose-attention` needs them.
 
-    The tiling domain is the token range, a reduction: tiles start at multiples
-    of the token group.
+    The tiling domain is the token range, a reduction. Where a region of the range
+    is codes with several tokens in a group, it begins at the last group border
+    before `begin`, so that tiles of whole groups, or of a divisor of them, hold
+    no part of a second group; the range of a tile is clipped to the op's.
+    Partial reduction (`PartialReductionOuterParallel` only) attends to each
+    token range from the identity and merges the states by
+    `kvq.merge_partials`.
+
+    Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
+    head_dim; keys and values of different batch or KV heads; `acc` other than
+    `rows x head_dim` of the values; `max` or `sum` for other rows; results of
+    other types than the initial state; one region without the other; a tile of
+    fewer than one token.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -344,7 +413,19 @@ def KVQ_MergePartialsOp : KVQ_Op<"merge_partials", [
     ```
 
     in f32, splits in order, so the same partials give the same bits. A partial
-    that saw no token (max -inf) weighs 0.
+    that saw no token (max -inf) weighs 0. The result is not normalised: it is
+    `acc / sum` only once nothing more is merged.
+
+    Errors: other than three inputs, outputs and results; partial accumulators of
+    rank below 2; maxima or sums that are not shaped as the accumulators without
+    head_dim; outputs that are not shaped as the inputs without splits.
+
+    ```mlir
+    %r:3 = kvq.merge_partials
+        ins(%accs, %maxes, %sums : tensor<4x8x64xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+        outs(%acc, %max, %sum : tensor<8x64xf32>, tensor<8xf32>, tensor<8xf32>)
+        -> tensor<8x64xf32>, tensor<8xf32>, tensor<8xf32>
+    ```
   }];
   let arguments = (ins
     Variadic<RankedTensorOf<[F32]>>:$inputs,
@@ -376,6 +457,15 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size.
+
+    Errors: a region that the cache does not have, result types other than
+    these, a tile of fewer than one token. That the range lies in the region,
+    within one group and within `tile` is up to whoever builds the op.
+
+    ```mlir
+    %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
+        : !kvq.cache<1x8x?x128xf16, #v> -> tensor<?x128xi8>, tensor<?x4xf16>
+    ```
   }];
   let arguments = (ins
     KVQ_CacheType:$cache,

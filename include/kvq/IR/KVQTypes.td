@@ -56,7 +56,19 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
     signed codes are two's complement. Codes of 3, 5 and 6 bits are two such
     parts, one behind the other in the row: the low 2, 4 and 4 bits, then the
-    remaining 1, 1 and 2. Rows start at a byte.
+    remaining 1, 1 and 2. Rows start at a byte. Components start at
+    a multiple of 64 bytes where kvq allocates them.
+
+    R+n-1 rows are enough for the recent window: whole groups leave it before an
+    append writes the ring, and are read from the ring or from the input of the
+    append. A cache of R+n-1 = 0 rows has no recent window, and ops on it take no
+    flushed counts: every token behind the first E is flushed as it is appended.
+
+    Errors: a shape not of 4 extents; a batch, head count or head_dim that is
+    dynamic or below 1; an element type other than f16, bf16 and f32; negative
+    windows; windows with `codes = none`; no `recent` though groups span several
+    tokens; groups that do not divide head_dim; codes of a row that do not fill
+    whole bytes; more than 2^40 tokens anywhere.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,

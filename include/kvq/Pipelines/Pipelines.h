@@ -28,6 +28,32 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       llvm::cl::init(8)};
 };
 
+/// Options of `kvq-nvvm-pipeline`.
+struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
+  PassOptions::Option<int64_t> splits{
+      *this, "splits",
+      llvm::cl::desc("Token ranges per sequence, attended to independently"),
+      llvm::cl::init(1)};
+  PassOptions::Option<int64_t> tileTokens{
+      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
+      llvm::cl::init(64)};
+  PassOptions::Option<int64_t> blockSize{*this, "block-size",
+                                         llvm::cl::desc("Threads in a block"),
+                                         llvm::cl::init(128)};
+  PassOptions::Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("NVIDIA's name of the chip"),
+      llvm::cl::init("sm_80")};
+  PassOptions::Option<unsigned> ptx{
+      *this, "ptx",
+      llvm::cl::desc("PTX version, 83 for 8.3 (0: the first with the chip)"),
+      llvm::cl::init(0)};
+  PassOptions::Option<std::string> format{
+      *this, "format",
+      llvm::cl::desc("What gpu-module-to-binary makes: isa, bin, ... (empty: "
+                     "the kernels stay in the LLVM dialect)"),
+      llvm::cl::init("")};
+};
+
 /// Attention over caches to tile-sized structured ops on tensors. Neutral to
 /// the target: the CPU and the GPU pipeline both begin with it.
 void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
@@ -43,6 +69,14 @@ void buildVectorToLLVMPipeline(OpPassManager &pm);
 
 /// Caches to the LLVM dialect for the CPU.
 void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
+
+/// Launches of kernels to functions of the LLVM dialect, all in one
+/// `gpu.module`; what launches them keeps its memrefs.
+void buildKernelsToNVVMPipeline(OpPassManager &pm,
+                                const NVVMPipelineOptions &options);
+
+/// Caches to kernels for NVIDIA GPUs.
+void buildNVVMPipeline(OpPassManager &pm, const NVVMPipelineOptions &options);
 
 void registerPipelines();
 

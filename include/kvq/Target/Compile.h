@@ -48,9 +48,10 @@ llvm::Error runPipeline(ModuleOp module, llvm::StringRef pipeline);
 /// Runs `kvq-cpu-pipeline`.
 llvm::Error lowerForCPU(ModuleOp module, const CPUPipelineOptions &options);
 
-/// Translates a module of the LLVM dialect, for `machine`.
+/// Translates a module of the LLVM dialect, `builtin.module` or `gpu.module`,
+/// for `machine`.
 llvm::Expected<std::unique_ptr<llvm::Module>>
-translateToLLVM(ModuleOp module, llvm::LLVMContext &context,
+translateToLLVM(Operation *module, llvm::LLVMContext &context,
                 const llvm::TargetMachine &machine);
 
 /// Optimizes before code generation. Light: the passes have already hoisted,
@@ -60,6 +61,10 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 /// Generates an object file.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// Generates assembly text.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+emitAssembly(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace mlir::kvq
 

@@ -13,6 +13,9 @@
 
 namespace mlir::kvq {
 
+/// What `kvq-report-footprint` prints beside its remarks.
+enum class FootprintOutput { None, Table, JSON };
+
 #define GEN_PASS_DECL
 #include "kvq/Transforms/Passes.h.inc"
 

@@ -19,13 +19,25 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     packed codes, scales and zeros (`kvq.from_components`). Keys and values are
     handled apart. What dequantized them is erased where nothing else reads it.
 
+    Of test/Transforms/fuse-dequantize.mlir, abridged:
+
     ```mlir
-    %c = kvq.unpack #k ins(%bytes : …) outs(…)
-    %k = kvq.dequantize #k ins(%c, %scales : …) outs(…) -> tensor<1x2x?x64xf16>
-    %o = kvq.attention ins(%q, %k, %v : …) …
-    // becomes
-    %k = kvq.from_components %bytes, %scales : … -> !kvq.cache<1x2x?x64xf16, #k>
-    %o = kvq.attention ins(%q, %k, %v : …) …
+    func.func @both_sides(%q: tensor<1x4x1x64xf32>, %kb: tensor<1x2x?x32xi8>,
+        %ks: tensor<1x2x?x2xf16>, …) -> tensor<1x4x1x64xf32> {
+      …
+      %kc = kvq.unpack #k ins(%kb : tensor<1x2x?x32xi8>) outs(%kc0 : …) -> tensor<1x2x?x64xi8>
+      %k = kvq.dequantize #k ins(%kc, %ks : tensor<1x2x?x64xi8>, tensor<1x2x?x2xf16>)
+          outs(%k0 : tensor<1x2x?x64xf16>) -> tensor<1x2x?x64xf16>
+      …
+      %o = kvq.attention ins(%q, %k, %v : …, tensor<1x2x?x64xf16>, tensor<1x2x128x64xf32>) …
+    ```
+    becomes
+    ```mlir
+      %k = kvq.from_components %kb, %ks : tensor<1x2x?x32xi8>, tensor<1x2x?x2xf16>
+          -> !kvq.cache<1x2x?x64xf16, #k>
+      …
+      %o = kvq.attention ins(%q, %k, %v : …, !kvq.cache<1x2x?x64xf16, #k>,
+                                             !kvq.cache<1x2x128x64xf32, #v>) …
     ```
 
     Between the two it looks through `tensor.cast`, `arith.extf` and
@@ -57,17 +69,48 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
                 "KV head and token range";
   let description = [{
     Rewrites `kvq.attention` to an `scf.forall` over (sequence, KV head, query
-    token, split), each item one `kvq.partial_attention` for the query heads of
-    one KV head, merged in order by `kvq.merge_partials` where there is more
-    than one split (flash decoding). Split borders are a function of the length
-    and the number of splits alone.
+    token), each item one `kvq.partial_attention` over the tokens that its query
+    sees, with the query heads of its KV head as rows. Rows are multiplied by
+    scale * log2(e) first, and divided by the sum of their probabilities last; a
+    row that saw no token gives 0.
+
+    With more than one split (flash decoding) the items are those of (sequence,
+    KV head, query token, split). Their states go to a workspace, and a second
+    `scf.forall` merges them in order by `kvq.merge_partials`. A split holds
+    ceil(tokens / splits) tokens, so that borders depend on nothing else.
+
+    Of test/Transforms/split-tokens.mlir, abridged:
+
+    ```mlir
+    %r = kvq.attention ins(%q, %k, %v : tensor<2x32x3x128xf32>, !kc, !vc)
+        lengths(%n : tensor<2xi64>) outs(%out : tensor<2x32x3x64xf32>)
+        {scale = 0.125 : f32, causal} -> tensor<2x32x3x64xf32>
+    ```
+    becomes, with one split,
+    ```mlir
+    %r = scf.forall (%b, %h, %i) in (2, 8, 3) shared_outs(%o = %out) -> … {
+      …                                 // %end: the tokens that query token %i sees
+      %slice = tensor.extract_slice %q[%b, %row, %i, 0] [1, 4, 1, 128] …
+      %rows = linalg.generic … ins(%slice : tensor<4x128xf32>) …  // * 0.125 log2(e)
+      %acc, %max, %sum = kvq.partial_attention ins(%rows, %k, %v : tensor<4x128xf32>, !kc, !vc)
+          at [%b, %h] tokens [%c0 to %end] flushed [%kf, %vf]
+          outs(%zeros, %lowest, %zero : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>) -> …
+      %result = linalg.generic … ins(%acc, %sum : …) …            // acc / sum
+      scf.forall.in_parallel {
+        tensor.parallel_insert_slice %result into %o[%b, %row, %i, 0] [1, 4, 1, 64] …
+      }
+    }
+    ```
+
+    Errors: attention over a float tensor, which has no lowering of its own;
+    fewer than one split.
 
     Numerics: reassociates f32 sums over tokens; the same number of splits
     gives the same bits.
   }];
   let options = [
     Option<"splits", "splits", "int64_t", /*default=*/"1",
-           "Token ranges per sequence, attended to independently">
+           "Token ranges of a query token, attended to independently">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -83,8 +126,33 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     (exact first tokens, codes, recent window; of keys and of values) and tiles
     each part by token tiles that start at multiples of the token group, through
     the op's `TilingInterface`. With token groups of several tokens the tile is
-    cut to their greatest common divisor, so that one row of metadata serves a
-    whole tile.
+    cut to a divisor of all of them, so that one row of metadata serves a whole
+    tile.
+
+    Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
+    tokens, groups of 32 tokens and a recent window, values have codes alone.
+
+    ```mlir
+    %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+        at [%c0, %h] tokens [%lo to %hi] flushed [%kf, %vf]
+        outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) -> …
+    ```
+    becomes
+    ```mlir
+    %1:3 = scf.for %t = %c0 to … step %c64 iter_args(%a = %acc, %m = %max, %s = %sum) -> … {
+      %2:3 = kvq.partial_attention … outs(%a, %m, %s : …)
+          {key_region = #kvq.region<first>, tile = 64 : i64, value_region = #kvq.region<codes>} -> …
+      scf.yield %2#0, %2#1, %2#2 : …
+    }
+    %3:3 = scf.for %t = %c0 to … step %c32 iter_args(%a = %1#0, …) -> … {
+      … {key_region = #kvq.region<codes>, tile = 32 : i64, value_region = #kvq.region<codes>} -> …
+    }
+    %r:3 = scf.for %t = %c0 to … step %c64 iter_args(%a = %3#0, …) -> … {
+      … {key_region = #kvq.region<recent>, tile = 64 : i64, value_region = #kvq.region<codes>} -> …
+    }
+    ```
+
+    Errors: tiles of fewer than one token.
 
     Numerics: reassociates f32 sums over tokens.
   }];
@@ -104,10 +172,47 @@ def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
   let description = [{
     A tiled `kvq.partial_attention` becomes `kvq.load_tile`, `kvq.dequantize`, a
     contraction with the query, the online softmax, and a contraction with the
-    values, all on tile-sized tensors (`linalg.generic`). `kvq.merge_partials`
-    is decomposed alike.
+    values, all on tile-sized tensors (`linalg.generic`). A tile has a dynamic
+    number of tokens: it is a slice of a `tensor.empty` of the bound's size, so
+    that scratch has a static size. Exact tokens are not dequantized; the body of
+    the contraction widens them. `kvq.merge_partials` is decomposed alike.
 
-    Numerics: as the ops define; contractions may be fused to multiply-adds.
+    Of test/Transforms/decompose-attention.mlir, abridged:
+
+    ```mlir
+    %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+        at [%b, %h] tokens [%lo to %hi] flushed [%kf, %vf]
+        outs(%acc, %max, %sum : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>)
+        {key_region = #kvq.region<codes>, tile = 32 : i64,
+         value_region = #kvq.region<codes>} -> …
+    ```
+    becomes
+    ```mlir
+    %n = affine.apply affine_map<()[s0, s1] -> (-s0 + s1)>()[%lo, %hi]
+    %kt:3 = kvq.load_tile %k <codes> at [%b, %h] tokens [%lo to %hi] {tile = 32 : i64}
+        : !kc -> tensor<?x128xi8>, tensor<1x128xf16>, tensor<1x128xf16>
+    %0 = tensor.empty() : tensor<32x128xf32>
+    %1 = tensor.extract_slice %0[0, 0] [%n, 128] [1, 1] : … to tensor<?x128xf32>
+    %keys = kvq.dequantize #format ins(%kt#0, %kt#1, %kt#2 : …) outs(%1 : …) -> tensor<?x128xf32>
+    …
+    %scores = linalg.generic … ins(%q, %keys : …) outs(%zeros : tensor<4x?xf32>) …
+    %tile_max = linalg.generic … ins(%scores : …) outs(%lowest : tensor<4xf32>) …
+    // exp2(max - max'), max', and the sum that the first of them weighs
+    %state:3 = linalg.generic … ins(%tile_max : …) outs(%weight0, %max, %sum : …) …
+    %acc1 = linalg.generic … ins(%state#0 : …) outs(%acc : tensor<4x64xf32>) …
+    %p = linalg.generic … ins(%state#1 : …) outs(%scores : tensor<4x?xf32>) …
+    %sum1 = linalg.generic … ins(%p : …) outs(%state#2 : tensor<4xf32>) …
+    %vt:2 = kvq.load_tile %v <codes> at [%b, %h] tokens [%lo to %hi] {tile = 32 : i64}
+        : !vc -> tensor<?x64xi8>, tensor<?x2xf16>
+    %values = kvq.dequantize #format1 ins(%vt#0, %vt#1 : …) outs(…) -> tensor<?x64xf32>
+    %acc2 = linalg.generic … ins(%p, %values : …) outs(%acc1 : tensor<4x64xf32>) …
+    // results: %acc2, %state#1, %sum1
+    ```
+
+    Errors: a `kvq.partial_attention` without tile bound and regions.
+
+    Numerics: as the ops define; products and sums of attention may be contracted
+    to multiply-adds (`fastmath<contract>`).
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -130,11 +235,42 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     | one token, tokens reduced (values) | other operand times s, per channel group | sum of other operand times z |
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
 
-    Numerics: reassociates f32 products with the scale.
+    The tile has to lie within one group where groups span several tokens (one
+    row of scales), and to be a slice of storage of static size, as does the
+    number of rows; other contractions stay as they are. A `kvq.dequantize` that nothing reads any more
+    is erased.
+
+    Of test/Transforms/fold-scales.mlir, abridged: keys in groups of 32 tokens,
+    with a zero.
+
+    ```mlir
+    %x = kvq.dequantize #channel_zero ins(%c, %s, %z : …) outs(%tile : …) -> tensor<?x64xf32>
+    %r = linalg.generic #keys ins(%q, %x : tensor<4x64xf32>, tensor<?x64xf32>)
+        outs(%out : tensor<4x?xf32>) { … } -> tensor<4x?xf32>
+    ```
+    becomes
+    ```mlir
+    %sr = tensor.collapse_shape %s [[0, 1]] : tensor<1x64xf16> into tensor<64xf16>
+    %qs = linalg.generic … ins(%q, %sr : tensor<4x64xf32>, tensor<64xf16>) …   // q * s
+    %dots = linalg.generic … ins(%qs, %c : tensor<4x64xf32>, tensor<?x64xi8>)
+        outs(%out : tensor<4x?xf32>) {
+    ^bb0(%in: f32, %in_1: i8, %o: f32):
+      %0 = arith.uitofp %in_1 : i8 to f32
+      %1 = arith.mulf %in, %0 fastmath<contract> : f32
+      %2 = arith.addf %o, %1 fastmath<contract> : f32
+      linalg.yield %2 : f32
+    } -> tensor<4x?xf32>
+    %zr = tensor.collapse_shape %z [[0, 1]] : tensor<1x64xf16> into tensor<64xf16>
+    %qz = linalg.generic … ins(%q, %zr : tensor<4x64xf32>, tensor<64xf16>) …   // sum of q * z
+    %r = linalg.generic … ins(%qz : tensor<4xf32>) outs(%dots : tensor<4x?xf32>) …
+    ```
+
+    Numerics: reassociates f32 sums and products with scales and zeros.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
 }
 
 def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
@@ -146,33 +282,44 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     other op that still carries a cache is an error naming it. Attributes of an
     argument or a result hold for each of its components.
 
+    Of test/Transforms/expand-caches.mlir:
+
     ```mlir
-    !c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
-    func.func @load(%c: !c, %b: index, %h: index, %lo: index, %hi: index)
-        -> (tensor<?x64xi8>, tensor<?x2xf16>) {
-      %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
-          : !c -> tensor<?x64xi8>, tensor<?x2xf16>
-      return %0#0, %0#1 : tensor<?x64xi8>, tensor<?x2xf16>
+    !c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = ui8, group = [1, 32], scale = f16, zero = min f16>>
+
+    func.func @load_bytes(%c: !c, %b: index, %h: index, %lo: index, %hi: index)
+        -> (tensor<?x64xi8>, tensor<?x2xf16>, tensor<?x2xf16>) {
+      %0:3 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
+          : !c -> tensor<?x64xi8>, tensor<?x2xf16>, tensor<?x2xf16>
+      return %0#0, %0#1, %0#2 : tensor<?x64xi8>, tensor<?x2xf16>, tensor<?x2xf16>
     }
     ```
     becomes
     ```mlir
-    func.func @load(%codes: tensor<1x2x?x64xi8>, %scales: tensor<1x2x?x2xf16>,
-                    %b: index, %h: index, %lo: index, %hi: index)
-        -> (tensor<?x64xi8>, tensor<?x2xf16>) {
+    func.func @load_bytes(%codes: tensor<1x2x?x64xi8>, %scales: tensor<1x2x?x2xf16>,
+                          %zeros: tensor<1x2x?x2xf16>, %b: index, %h: index,
+                          %lo: index, %hi: index)
+        -> (tensor<?x64xi8>, tensor<?x2xf16>, tensor<?x2xf16>) {
       %n = arith.subi %hi, %lo : index
       %c = tensor.extract_slice %codes[%b, %h, %lo, 0] [1, 1, %n, 64] [1, 1, 1, 1]
           : tensor<1x2x?x64xi8> to tensor<?x64xi8>
       %s = tensor.extract_slice %scales[%b, %h, %lo, 0] [1, 1, %n, 2] [1, 1, 1, 1]
           : tensor<1x2x?x2xf16> to tensor<?x2xf16>
-      return %c, %s : tensor<?x64xi8>, tensor<?x2xf16>
+      %z = tensor.extract_slice %zeros[%b, %h, %lo, 0] [1, 1, %n, 2] [1, 1, 1, 1]
+          : tensor<1x2x?x2xf16> to tensor<?x2xf16>
+      return %c, %s, %z : tensor<?x64xi8>, tensor<?x2xf16>, tensor<?x2xf16>
     }
     ```
 
     Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
-    recent window are gathered into scratch; with `tile` it has a static size. An
-    append reads and writes the same rows of a component, so that it bufferizes
-    in place.
+    recent window are gathered into scratch; with `tile` it has a static size.
+
+    An append is a loop over sequences and heads of three steps
+    (test/Transforms/expand-caches-append.mlir): new tokens that belong to the
+    exact first ones are stored there; token groups that leave the recent window
+    are gathered, old tokens from the ring and new ones from the input,
+    quantized, packed and stored; the rest goes into the ring. It reads and
+    writes the same rows of a component, so that it bufferizes in place.
 
     Numerics: bit-exact.
   }];
@@ -187,15 +334,45 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
                 "structured ops";
   let description = [{
     The value-level ops become `linalg` ops on tensors whose bodies hold the
-    format's own arithmetic. After it no op of the kvq dialect is left that
-    computes.
+    format's own arithmetic (`AggregatedOpInterface`). After it no op of the kvq
+    dialect is left that computes.
+
+    - `kvq.quantize`: one reduction of each group to the statistics of its range,
+      one op from these to scales and zeros, one from values to codes. Groups are
+      an axis of their own (`tensor.expand_shape`).
+    - `kvq.dequantize`: one op; with several tokens in a group, one more for the
+      tokens of a last group that is only partly there.
+    - `kvq.pack`: one op, which reads each plane of a row as an input;
+      `kvq.unpack`: one op a plane. With 8 bits both are a copy.
+
+    Of test/Transforms/decompose-values.mlir, abridged: one of the four planes of
+    2-bit codes.
+
+    ```mlir
+    %r = kvq.unpack #f ins(%b : tensor<?x16xi8>) outs(%c : tensor<?x64xi8>) -> tensor<?x64xi8>
+    ```
+    becomes
+    ```mlir
+    …
+    %place = tensor.extract_slice %0[0, 16] [%n, 16] [1, 1] : tensor<?x64xi8> to tensor<?x16xi8>
+    %plane = linalg.generic … ins(%b : tensor<?x16xi8>) outs(%place : tensor<?x16xi8>) {
+    ^bb0(%in: i8, %out: i8):
+      %4 = arith.shrui %in, %c2_i8 : i8
+      %5 = arith.andi %4, %c3_i8 : i8
+      %6 = arith.xori %5, %c2_i8 : i8
+      %7 = arith.subi %6, %c2_i8 : i8
+      linalg.yield %7 : i8
+    } -> tensor<?x16xi8>
+    %1 = tensor.insert_slice %plane into %0[0, 16] [%n, 16] [1, 1] : … into tensor<?x64xi8>
+    …
+    ```
 
     Numerics: bit-exact.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
 }
 
 def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
@@ -209,6 +386,26 @@ def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
     outside the module see the same signature whether or not a function is
     called inside it.
 
+    Of test/Transforms/drop-returned-arguments.mlir, abridged:
+
+    ```mlir
+    func.func private @private(%a: memref<?xf32>) -> memref<?xf32> {
+      return %a : memref<?xf32>
+    }
+    …
+      %0 = call @private(%a) : (memref<?xf32>) -> memref<?xf32>
+      %1 = memref.load %0[%i] : memref<?xf32>
+    ```
+    becomes
+    ```mlir
+    func.func private @private(%a: memref<?xf32>) {
+      return
+    }
+    …
+      call @private(%a) : (memref<?xf32>) -> ()
+      %1 = memref.load %a[%i] : memref<?xf32>
+    ```
+
     Numerics: changes nothing.
   }];
 }
@@ -221,7 +418,31 @@ def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
     enclosing function or parallel loop body. Inside a sequential loop it would
     take new stack in every iteration once the loop is lowered to branches. What
     a buffer holds when it is allocated is unspecified, so iterations can share
-    it.
+    it. What lies under an op that is no structured control flow stays within it.
+
+    Of test/Transforms/hoist-scratch.mlir, abridged:
+
+    ```mlir
+    func.func @sequential(%n: index, %p: i1) {
+      …
+      scf.for %i = %c0 to %n step %c1 {
+        %a = memref.alloca() : memref<4xf32>
+        scf.if %p {
+          scf.for %j = %c0 to %n step %c1 {
+            %b = memref.alloca() : memref<8xf32>
+            "test.use"(%a, %b) : (memref<4xf32>, memref<8xf32>) -> ()
+    ```
+    becomes
+    ```mlir
+    func.func @sequential(%n: index, %p: i1) {
+      %a = memref.alloca() : memref<4xf32>
+      %b = memref.alloca() : memref<8xf32>
+      …
+      scf.for %i = %c0 to %n step %c1 {
+        scf.if %p {
+          scf.for %j = %c0 to %n step %c1 {
+            "test.use"(%a, %b) : (memref<4xf32>, memref<8xf32>) -> ()
+    ```
 
     Numerics: changes nothing.
   }];
@@ -257,6 +478,15 @@ def VerifyFusedPass : Pass<"kvq-verify-fused"> {
     quantize or dequantize whole tensors, or create caches, because they are
     asked to.
 
+    Of test/Transforms/verify-fused-invalid.mlir: it changes no IR, and says
+
+    ```mlir
+    // error: 'kvq.dequantize' op makes float values from the codes of 128 tokens
+    // at once, expected at most a tile of 64
+    %x = kvq.dequantize #f ins(%codes, %scales : tensor<1x4x32x64xi8>, tensor<1x4x32x1xf32>)
+        outs(%init : tensor<1x4x32x64xf32>) -> tensor<1x4x32x64xf32>
+    ```
+
     Numerics: changes nothing.
   }];
   let options = [
@@ -264,6 +494,82 @@ def VerifyFusedPass : Pass<"kvq-verify-fused"> {
            "Most tokens that a float value derived from codes may span">,
     Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"262144",
            "Most bytes of a buffer for a tile: 64 tokens of 1024 channels in f32">
+  ];
+}
+
+def ReportFootprintPass : Pass<"kvq-report-footprint", "::mlir::ModuleOp"> {
+  let summary = "Reports the bytes of caches, temporaries and kernel launches";
+  let description = [{
+    For each function, and each cache that it takes or makes (arguments,
+    `kvq.empty`, `kvq.from_components`), an analysis remark of category
+    `kvq-report-footprint` gives the bytes of its storage, split by component.
+    They are the bytes that are allocated: both come from the one list of
+    components that the type has. With `output` the same goes to the standard
+    error stream, as a table or as JSON.
+
+    ```mlir
+    #k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
+    func.func @keys(%k: !kvq.cache<1x8x?x128xf16, #k, recent = 32>) {
+      return
+    }
+    ```
+    With `output=table capacity=4096`:
+    ```
+    footprint of @keys
+      %arg0: !kvq.cache<1x8x?x128xf16, #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, range = minmax>, recent = 32>
+        bytes            4096 tokens             fixed         per token
+        codes                2080768                 0               512
+        scales                260096                 0                64
+        zeros                 260096                 0                64
+        recent                129024            129024                 0
+        padding                    0                 0                 0
+        total                2729984            129024               640
+        alignment                  0
+    ```
+
+    - A capacity that the type leaves open comes from `capacity`. Without it only
+      the other two columns are known.
+    - `fixed` is what storage for no tokens takes: the exact windows.
+    - `per token` is what each further token adds, averaged over a token group.
+    - `padding` is what no code fills at the end of rows; `alignment`, beside the
+      total, is what is left unused between components that lie one after the
+      other in one block of memory.
+
+    Once buffers are there (from one-shot bufferization to the conversion to LLVM)
+    caches are arguments like any others, and the second part of the report
+    begins to hold something: the sum of what a function allocates for itself.
+    Temporaries of a call are allocated once, such as the workspace of token
+    splits, which grows with the query tokens; those of a work item once for each
+    iteration of a parallel loop or workgroup of a kernel that runs at a time.
+    Each op that allocates counts once, whether or not their lifetimes overlap.
+    Launches of kernels are counted too.
+
+    ```
+    footprint of @decode
+      temporaries of a call: 66560 bytes x dim(%arg0, 2)
+      temporaries of a work item: 46800 bytes
+      kernel launches: 2
+    ```
+
+    Errors: a negative capacity, a cache of 2^63 bytes or more. A buffer whose
+    size is not known (a layout, elements without a size) is left out with a
+    warning.
+
+    Numerics: changes nothing.
+  }];
+  let options = [
+    Option<"output", "output", "::mlir::kvq::FootprintOutput",
+           /*default=*/"::mlir::kvq::FootprintOutput::None",
+           "What to print beside remarks",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::kvq::FootprintOutput::None, "none", "nothing"),
+             clEnumValN(::mlir::kvq::FootprintOutput::Table, "table",
+                        "a table for each function"),
+             clEnumValN(::mlir::kvq::FootprintOutput::JSON, "json",
+                        "a JSON array of the functions"))}]>,
+    Option<"capacity", "capacity", "int64_t", /*default=*/"-1",
+           "Tokens of caches whose type leaves their capacity open (-1: not "
+           "known)">
   ];
 }
 

@@ -20,6 +20,8 @@
 
 #include "Rows.h"
 
+#include "kvq/IR/FloatArithmetic.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -102,27 +104,9 @@ private:
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Emits `value` rounded to the cache's element type. Infinities and what is
-/// beyond the type become its largest finite value; NaN stays.
-static Value buildRound(OpBuilder &builder, Location loc, Value value,
-                        FloatType type) {
-  Type f32 = builder.getF32Type();
-  if (value.getType() != f32)
-    value = arith::ExtFOp::create(builder, loc, f32, value);
-  double largest =
-      APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
-  Value high = arith::ConstantOp::create(builder, loc,
-                                         builder.getFloatAttr(f32, largest));
-  Value low = arith::ConstantOp::create(builder, loc,
-                                        builder.getFloatAttr(f32, -largest));
-  value = arith::MinimumFOp::create(builder, loc, value, high);
-  value = arith::MaximumFOp::create(builder, loc, value, low);
-  if (type == f32)
-    return value;
-  return arith::TruncFOp::create(builder, loc, type, value);
-}
-
-/// Rounds the rows `source` into `target`.
+/// Rounds the rows `source` to the element type of `target`, into it:
+/// infinities and what is beyond the type become its largest finite value, NaN
+/// stays.
 static Value roundRows(OpBuilder &builder, Location loc, Value source,
                        Value target) {
   auto type = cast<RankedTensorType>(target.getType());
@@ -130,8 +114,9 @@ static Value roundRows(OpBuilder &builder, Location loc, Value source,
   SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
   auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
     linalg::YieldOp::create(nested, loc,
-                            buildRound(nested, loc, args[0],
-                                       cast<FloatType>(type.getElementType())));
+                            buildRound(nested, loc,
+                                       buildExtend(nested, loc, args[0]),
+                                       type.getElementType()));
   };
   return linalg::GenericOp::create(builder, loc, type, source, target, maps,
                                    iterators, body)

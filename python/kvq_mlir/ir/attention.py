@@ -6,6 +6,7 @@ READ_ONLY = "{bufferization.writable = false}"
 def attention(
     q_shape: tuple[int, int, int],
     q_type: str,
+    value_dim: int,
     key: str,
     value: str,
     windows: tuple[bool, bool],
@@ -14,12 +15,13 @@ def attention(
 ) -> str:
     """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, out).
 
-    q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. key, value: cache types. windows:
-    whether each has a recent window.
+    q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. value_dim: the values' head_dim. key,
+    value: cache types. windows: whether each has a recent window.
     """
     batch, heads, dim = q_shape
     counts = f"tensor<{batch}xi64>"
-    query, out = (f"tensor<{batch}x{heads}x?x{dim}x{element}>" for element in (q_type, "f32"))
+    query = f"tensor<{batch}x{heads}x?x{dim}x{q_type}>"
+    out = f"tensor<{batch}x{heads}x?x{value_dim}xf32>"
     names = [name for name, window in zip(("key_flushed", "value_flushed"), windows, strict=True) if window]
     parameters = "".join(f"\n    %{name}: {counts} {READ_ONLY}," for name in names)
     operands = "".join(f"\n    {name}(%{name} : {counts})" for name in names)

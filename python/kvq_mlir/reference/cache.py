@@ -104,7 +104,7 @@ class Cache:
             sequence.groups.append(_drop_batch(quantize(oldest[np.newaxis], self.fmt, self.dtype, self.calibration)))
 
     def codes(self, b: int) -> np.ndarray:
-        """Codes of sequence b's quantized tokens, [heads, flushed, dim]."""
+        """Codes of sequence b's quantized tokens, int8 or uint8 [heads, flushed, dim]; ValueError if exact."""
         self._need_codes()
         return self._joined(b, 0, self.dim, self.fmt.codes.dtype)
 

@@ -1,0 +1,40 @@
+//===- GPU.h - Kernels for NVIDIA GPUs --------------------------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_TARGET_GPU_H
+#define KVQ_TARGET_GPU_H
+
+#include "kvq/Pipelines/Pipelines.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+#include <string>
+
+namespace mlir::kvq {
+
+/// Runs `kvq-nvvm-pipeline`, up to kernels in the LLVM dialect.
+llvm::Error lowerForGPU(ModuleOp module, const NVVMPipelineOptions &options);
+
+/// Generates the PTX of a lowered module's kernels. Needs nothing but LLVM.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> emitPTX(ModuleOp module);
+
+/// The path of ptxas: in `bin` of the folder that CUDA_HOME names, on PATH, or
+/// in /usr/local/cuda/bin.
+llvm::Expected<std::string> findPtxas();
+
+/// Assembles PTX to machine code for `chip` with ptxas. Where ptxas fails, the
+/// error has what it printed and a command that repeats it, and the PTX is kept
+/// for that.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+assemblePTX(llvm::StringRef ptx, llvm::StringRef chip);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_TARGET_GPU_H

@@ -1,0 +1,240 @@
+//===- KVQToGPU.cpp - Parallel loops over work items to kernels -----------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Conversion/Passes.h"
+
+#include "Distribute.h"
+#include "WorkgroupMemory.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::kvq {
+#define GEN_PASS_DEF_CONVERTKVQTOGPUPASS
+#include "kvq/Conversion/Passes.h.inc"
+} // namespace mlir::kvq
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Whether `op` reads or writes the elements of buffers.
+static bool accessesBuffers(Operation *op) {
+  return isa<linalg::LinalgOp, memref::CopyOp, memref::LoadOp, memref::StoreOp>(
+      op);
+}
+
+//===----------------------------------------------------------------------===//
+// The code that the threads of a block run together
+//===----------------------------------------------------------------------===//
+
+static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
+                                   const ThreadBlock &block) {
+  Location loc = op->getLoc();
+  rewriter.setInsertionPointAfter(op);
+  // No thread is ahead of another by more than one access, reads included: so
+  // none reads what is not written yet, or writes what is still to be read.
+  gpu::BarrierOp::create(rewriter, loc);
+  rewriter.setInsertionPoint(op);
+  if (isa<memref::LoadOp>(op))
+    return success(); // The same in every thread.
+  if (isa<memref::StoreOp>(op)) {
+    Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    Value isFirst = arith::CmpIOp::create(
+        rewriter, loc, arith::CmpIPredicate::eq, block.thread, zero);
+    auto guarded = scf::IfOp::create(rewriter, loc, isFirst);
+    rewriter.moveOpBefore(op, guarded.thenBlock()->getTerminator());
+    return success();
+  }
+  if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+    Operation *generic = linalg::makeMemRefCopyOp(
+        rewriter, loc, copy.getSource(), copy.getTarget());
+    rewriter.eraseOp(op);
+    op = generic;
+  }
+  return distributeOverThreads(rewriter, cast<linalg::LinalgOp>(op), block);
+}
+
+/// Converts what `region` does to buffers. Control flow and index arithmetic
+/// stay as they are: they depend on nothing that differs between threads, so
+/// all threads reach every barrier.
+static LogicalResult convertRegion(RewriterBase &rewriter, Region &region,
+                                   const ThreadBlock &block) {
+  for (Operation &op : llvm::make_early_inc_range(region.getOps())) {
+    if (accessesBuffers(&op)) {
+      if (failed(convertAccess(rewriter, &op, block)))
+        return failure();
+    } else if (isa<scf::ForOp, scf::IfOp>(op)) {
+      for (Region &inner : op.getRegions())
+        if (failed(convertRegion(rewriter, inner, block)))
+          return failure();
+    } else if (!isa<gpu::TerminatorOp>(op) &&
+               (op.getNumRegions() != 0 || !isMemoryEffectFree(&op))) {
+      return op.emitError("expected structured ops, copies, loads and stores "
+                          "of buffers, scf.for, scf.if and ops without side "
+                          "effects in a kernel, found '")
+             << op.getName() << "'";
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops over work items
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkWorkItems(scf::ForallOp forall) {
+  if (forall->getNumResults() != 0)
+    return forall.emitError("expected buffers in place of shared outputs; "
+                            "bufferize before this pass");
+  if (!forall.isNormalized())
+    return forall.emitError(
+        "expected a loop over work items from 0 with steps of 1");
+  return success();
+}
+
+/// Makes `forall` a launch of one block for each of its iterations; the body is
+/// still that of one work item.
+static gpu::LaunchOp createLaunch(RewriterBase &rewriter, scf::ForallOp forall,
+                                  StringRef name, int64_t blockSize) {
+  Location loc = forall.getLoc();
+  rewriter.setInsertionPoint(forall);
+  SmallVector<Value> extents = getValueOrCreateConstantIndexOp(
+      rewriter, loc, forall.getMixedUpperBound());
+  Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
+  Value items = one;
+  for (Value extent : extents)
+    items = rewriter.createOrFold<arith::MulIOp>(loc, items, extent);
+  Value threads = arith::ConstantIndexOp::create(rewriter, loc, blockSize);
+  // All along x, where a grid may be largest.
+  auto launch =
+      gpu::LaunchOp::create(rewriter, loc, items, one, one, threads, one, one);
+  // Where outlining puts it: all kernels in one module, so in one binary.
+  launch.setModuleAttr(rewriter.getAttr<FlatSymbolRefAttr>("kernels"));
+  launch.setFunctionAttr(rewriter.getAttr<FlatSymbolRefAttr>(name));
+
+  Block &body = launch.getBody().front();
+  rewriter.setInsertionPointToStart(&body);
+  auto item = affine::AffineDelinearizeIndexOp::create(
+      rewriter, loc, launch.getBlockIds().x, extents);
+  rewriter.eraseOp(forall.getTerminator());
+  rewriter.inlineBlockBefore(forall.getBody(), &body, body.end(),
+                             item.getResults());
+  rewriter.setInsertionPointToEnd(&body);
+  gpu::TerminatorOp::create(rewriter, loc);
+  rewriter.eraseOp(forall);
+  return launch;
+}
+
+static LogicalResult convertWorkItems(RewriterBase &rewriter,
+                                      scf::ForallOp forall, StringRef name,
+                                      int64_t blockSize) {
+  if (failed(checkWorkItems(forall)))
+    return failure();
+  gpu::LaunchOp launch = createLaunch(rewriter, forall, name, blockSize);
+  if (failed(moveScratchToWorkgroup(rewriter, launch)))
+    return failure();
+  return convertRegion(rewriter, launch.getBody(),
+                       {launch.getThreadIds().x, blockSize});
+}
+
+//===----------------------------------------------------------------------===//
+// What runs kernels one after another
+//===----------------------------------------------------------------------===//
+
+static bool isInKernel(Operation *op) {
+  return op->getParentOfType<gpu::LaunchOp>() ||
+         op->getParentOfType<gpu::GPUModuleOp>();
+}
+
+/// Allocates in the GPU's memory what one kernel hands to the next.
+static void allocateOnGPU(RewriterBase &rewriter, Operation *root) {
+  SmallVector<Operation *> allocs;
+  root->walk([&](Operation *op) {
+    if (isa<memref::AllocaOp, memref::AllocOp>(op) && !isInKernel(op))
+      allocs.push_back(op);
+  });
+  for (Operation *alloc : allocs) {
+    Location loc = alloc->getLoc();
+    Value buffer = alloc->getResult(0);
+    rewriter.setInsertionPoint(alloc);
+    auto onGPU = gpu::AllocOp::create(
+        rewriter, loc, buffer.getType(), /*asyncToken=*/nullptr,
+        /*asyncDependencies=*/{}, alloc->getOperands(),
+        /*symbolOperands=*/{});
+    for (Operation *user : llvm::make_early_inc_range(buffer.getUsers()))
+      if (isa<memref::DeallocOp>(user)) {
+        rewriter.setInsertionPoint(user);
+        rewriter.replaceOpWithNewOp<gpu::DeallocOp>(
+            user, TypeRange(), ValueRange{onGPU.getMemref()});
+      }
+    if (isa<memref::AllocaOp>(alloc)) {
+      rewriter.setInsertionPoint(alloc->getBlock()->getTerminator());
+      gpu::DeallocOp::create(rewriter, loc, TypeRange(),
+                             ValueRange{onGPU.getMemref()});
+    }
+    rewriter.replaceOp(alloc, onGPU.getMemref());
+  }
+}
+
+/// Buffers are in the GPU's memory, where only kernels can access them.
+static LogicalResult checkHost(Operation *root) {
+  WalkResult result = root->walk<WalkOrder::PreOrder>([](Operation *op) {
+    if (isa<gpu::LaunchOp, gpu::GPUModuleOp>(op))
+      return WalkResult::skip();
+    if (!accessesBuffers(op))
+      return WalkResult::advance();
+    op->emitError("expected accesses to buffers only inside of scf.forall, "
+                  "which become kernels, found '")
+        << op->getName() << "' outside";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+namespace {
+
+struct ConvertKVQToGPUPass
+    : kvq::impl::ConvertKVQToGPUPassBase<ConvertKVQToGPUPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    constexpr int64_t kMaxBlockSize = 1024;
+    if (blockSize < 1 || blockSize > kMaxBlockSize) {
+      emitError(getOperation()->getLoc())
+          << "expected a block-size from 1 to " << kMaxBlockSize << ", found "
+          << blockSize.getValue();
+      return signalPassFailure();
+    }
+    SmallVector<scf::ForallOp> foralls;
+    getOperation()->walk<WalkOrder::PreOrder>([&](scf::ForallOp forall) {
+      foralls.push_back(forall);
+      return WalkResult::skip();
+    });
+    IRRewriter rewriter(&getContext());
+    llvm::StringMap<unsigned> numKernels; // by function
+    for (scf::ForallOp forall : foralls) {
+      auto function = forall->getParentOfType<FunctionOpInterface>();
+      std::string name = (function.getName() + "_kernel").str();
+      if (unsigned number = numKernels[function.getName()]++)
+        name += "_" + std::to_string(number);
+      if (failed(convertWorkItems(rewriter, forall, name, blockSize)))
+        return signalPassFailure();
+    }
+    if (failed(checkHost(getOperation())))
+      return signalPassFailure();
+    allocateOnGPU(rewriter, getOperation());
+  }
+};
+
+} // namespace

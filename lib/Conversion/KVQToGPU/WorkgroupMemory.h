@@ -1,0 +1,27 @@
+//===- WorkgroupMemory.h - Scratch of a kernel in workgroup memo-*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOGPU_WORKGROUPMEMORY_H
+#define KVQ_LIB_CONVERSION_KVQTOGPU_WORKGROUPMEMORY_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace mlir::kvq {
+
+/// Workgroup memory that a kernel can have without asking the driver for more.
+inline constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
+
+/// Replaces the allocations in `launch` by memory that the threads of a block
+/// share, and the types of what views them. Sizes that are not constant need a
+/// constant bound. Fails with an error where that, the amount of memory or a
+/// use forbids it.
+LogicalResult moveScratchToWorkgroup(RewriterBase &rewriter,
+                                     gpu::LaunchOp launch);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOGPU_WORKGROUPMEMORY_H

@@ -1,0 +1,122 @@
+//===- Footprint.cpp - Bytes of a cache -----------------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/IR/Footprint.h"
+
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// The axis of a component's shape that grows with the tokens, and the one that
+/// is a row.
+enum Axis : unsigned { kRows = 2, kRow = 3 };
+
+using Bytes = std::optional<int64_t>;
+
+static Bytes multiply(Bytes a, Bytes b) {
+  return a && b ? llvm::checkedMul(*a, *b) : std::nullopt;
+}
+
+static Bytes add(Bytes a, Bytes b) {
+  return a && b ? llvm::checkedAdd(*a, *b) : std::nullopt;
+}
+
+/// Whole bytes that hold so many bits.
+static Bytes toBytes(Bytes bits) {
+  return bits ? Bytes(llvm::divideCeil(*bits, 8)) : std::nullopt;
+}
+
+/// Bytes at the end of each row that hold no code.
+static Bytes getRowPadding(CacheType type, const StorageComponent &component) {
+  if (component.kind != ComponentKind::Codes)
+    return 0;
+  Bytes filled =
+      toBytes(multiply(type.getHeadDim(), type.getFormat().getCodeBits()));
+  return add(component.shape[kRow], multiply(filled, -1));
+}
+
+/// Adds a component to `split`; false where the numbers grow too large.
+static bool addComponent(ByteSplit &split, CacheType type,
+                         const StorageComponent &component) {
+  Bytes rows = 1;
+  for (int64_t extent : ArrayRef(component.shape).drop_back())
+    rows = multiply(rows, extent);
+  Bytes elements = multiply(rows, component.shape[kRow]);
+  Bytes bytes = multiply(
+      elements, toBytes(component.elementType.getIntOrFloatBitWidth()));
+  Bytes padding = multiply(rows, getRowPadding(type, component));
+  Bytes sum = add(split.total, bytes);
+  // Rounding up to the alignment has to be possible too.
+  if (!padding || !sum || !add(bytes, component.alignment))
+    return false;
+  split.components.emplace_back(component.kind, *bytes - *padding);
+  split.padding += *padding;
+  split.total = *sum;
+  split.alignment += llvm::alignTo(*bytes, component.alignment) - *bytes;
+  return true;
+}
+
+static FailureOr<ByteSplit> sumUp(CacheType type,
+                                  ArrayRef<StorageComponent> components) {
+  ByteSplit split;
+  for (const StorageComponent &component : components)
+    if (!addComponent(split, type, component))
+      return failure();
+  return split;
+}
+
+SmallVector<std::pair<StringRef, int64_t>, 6> ByteSplit::getParts() const {
+  SmallVector<std::pair<StringRef, int64_t>, 6> parts;
+  for (auto [kind, bytes] : components)
+    parts.emplace_back(stringifyComponentKind(kind), bytes);
+  parts.emplace_back("padding", padding);
+  return parts;
+}
+
+FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
+  return sumUp(type, type.getComponents(capacity));
+}
+
+FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
+  SmallVector<StorageComponent> components = type.getComponents(length);
+  // Whole groups that have left the window are what storage for just so many
+  // tokens has rows for. The other tokens are exact, the first ones first.
+  int64_t exact = length;
+  for (const StorageComponent &component : components)
+    if (component.kind == ComponentKind::Codes ||
+        component.kind == ComponentKind::Values)
+      exact -= component.shape[kRows];
+  for (StorageComponent &component : components) {
+    if (component.kind != ComponentKind::First &&
+        component.kind != ComponentKind::Recent)
+      continue;
+    int64_t &rows = component.shape[kRows];
+    rows = std::min(rows, exact);
+    exact -= rows;
+  }
+  FailureOr<ByteSplit> split = sumUp(type, components);
+  if (succeeded(split))
+    split->alignment = 0;
+  return split;
+}
+
+FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
+  int64_t windows = type.getExactFirst() + type.getRecentRows();
+  FailureOr<ByteSplit> before = getAllocatedBytes(type, windows);
+  FailureOr<ByteSplit> after =
+      getAllocatedBytes(type, windows + type.getTokenGroup());
+  if (failed(before) || failed(after))
+    return failure();
+  for (auto [more, less] : llvm::zip(after->components, before->components))
+    more.second -= less.second;
+  after->padding -= before->padding;
+  after->total -= before->total;
+  after->alignment = 0;
+  return after;
+}

@@ -1,0 +1,62 @@
+//===- NVVMPipeline.cpp - Pipelines to NVIDIA GPUs ------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Pipelines/Pipelines.h"
+
+#include "kvq/Conversion/Passes.h"
+#include "kvq/Transforms/Passes.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Affine/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm,
+                                     const NVVMPipelineOptions &options) {
+  // Constants are part of the kernels, not arguments.
+  pm.addNestedPass<func::FuncOp>(createGpuLaunchSinkIndexComputationsPass());
+  pm.addPass(createGpuKernelOutliningPass());
+  pm.addPass(createAttachNVVMTargetPass({options.chip, options.ptx}));
+
+  auto &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(affine::createAffineExpandIndexOpsPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createMathToIntrinsicsPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+
+  if (!options.format.empty()) {
+    GpuModuleToBinaryPassOptions toBinary;
+    toBinary.compilationTarget = options.format;
+    pm.addPass(createGpuModuleToBinaryPass(toBinary));
+  }
+}
+
+void kvq::buildNVVMPipeline(OpPassManager &pm,
+                            const NVVMPipelineOptions &options) {
+  buildTilePipeline(pm, options.splits, options.tileTokens);
+  buildBufferizePipeline(pm);
+  pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addNestedPass<func::FuncOp>(
+      createConvertKVQToGPUPass({options.blockSize}));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  buildKernelsToNVVMPipeline(pm, options);
+}

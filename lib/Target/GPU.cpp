@@ -1,0 +1,84 @@
+//===- GPU.cpp - Kernels to PTX -------------------------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Target/GPU.h"
+
+#include "kvq/Target/Compile.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+llvm::Error kvq::lowerForGPU(ModuleOp module,
+                             const NVVMPipelineOptions &options) {
+  return runPasses(module, [&](PassManager &manager) {
+    buildNVVMPipeline(manager, options);
+    return llvm::Error::success();
+  });
+}
+
+static void initializeNVPTX() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+/// The pipeline has checked that chip and features fit.
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(NVVM::NVVMTargetAttr attribute) {
+  initializeNVPTX();
+  llvm::Triple triple(attribute.getTriple());
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return llvm::createStringError(error);
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, attribute.getChip(), attribute.getFeatures(), {}, {}));
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+kvq::emitPTX(ModuleOp module) {
+  SmallVector<gpu::GPUModuleOp> kernels(module.getOps<gpu::GPUModuleOp>());
+  if (kernels.size() != 1)
+    return llvm::createStringError(
+        "expected a module with kernels, such as that of a kvq.attention, got "
+        "one with " +
+        llvm::Twine(kernels.size()) + " gpu.module");
+  auto targets = kernels.front().getTargetsAttr();
+  auto target = targets && targets.size() == 1
+                    ? dyn_cast<NVVM::NVVMTargetAttr>(targets[0])
+                    : nullptr;
+  if (!target)
+    return llvm::createStringError(
+        "expected a gpu.module with one target, an #nvvm.target");
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto llvmModule = translateToLLVM(kernels.front(), context, **machine);
+  if (!llvmModule)
+    return llvmModule.takeError();
+  for (const llvm::Function &function : **llvmModule)
+    if (function.isDeclaration() && !function.isIntrinsic())
+      return llvm::createStringError(
+          "expected kernels that call no library, got one that calls '" +
+          function.getName() + "'");
+  optimize(**llvmModule, **machine);
+  return emitAssembly(**llvmModule, **machine);
+}

@@ -1,0 +1,18 @@
+// RUN: not kvq-opt %s --convert-kvq-to-gpu=block-size=2048 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=BLOCK
+// BLOCK: error: expected a block-size from 1 to 1024, found 2048
+
+// Code generation would end the process for these.
+// RUN: not kvq-opt %s --kvq-attach-nvvm-target=chip=sm_70 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=CHIP
+// CHIP: error: expected one of sm_80, sm_89, sm_90a, sm_100a, sm_120a as chip, found 'sm_70'
+
+// RUN: not kvq-opt %s --kvq-attach-nvvm-target="chip=sm_90a ptx=78" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OLD
+// OLD: error: expected a PTX version that LLVM writes, from 80 for sm_90a, found 78
+
+// RUN: not kvq-opt %s --kvq-attach-nvvm-target=ptx=79 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NONE
+// NONE: error: expected a PTX version that LLVM writes, from 70 for sm_80, found 79
+
+module {}

@@ -1,0 +1,54 @@
+// RUN: kvq-opt %s --kvq-nvvm-pipeline | FileCheck %s --check-prefix=IR
+// RUN: kvq-opt %s --kvq-nvvm-pipeline=format=isa | FileCheck %s --check-prefix=BINARY
+// RUN: kvq-compile %s --emit=ptx | FileCheck %s
+// RUN: kvq-compile %s --emit=ptx --block-size=64 --chip=sm_90a --ptx=83 \
+// RUN:   | FileCheck %s --check-prefix=OTHER
+
+// Decoding with 8-bit keys and values, one scale a token, from the same tiles
+// as on the CPU.
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!cache = !kvq.cache<1x2x256x64xf16, #i8>
+
+// IR-LABEL: func.func @decode(
+// IR:         gpu.launch_func @kernels::@decode_kernel
+// IR:       gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">]
+// IR:         llvm.func @decode_kernel(
+// IR-SAME:      gpu.kernel
+// IR-SAME:      nvvm.kernel
+// IR-SAME:      nvvm.maxntid = array<i32: 128, 1, 1>
+// IR:           nvvm.barrier0
+// IR:           llvm.call_intrinsic "llvm.exp2"
+
+// BINARY: gpu.binary @kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">, {{.*}}assembly =
+// BINARY-SAME: .visible .entry decode_kernel
+
+// The codes are read as bytes, once for the keys and once for the values, and
+// multiplied as they are; nothing calls a library.
+// CHECK:     .version 7.0
+// CHECK:     .target sm_80
+// CHECK-NOT: .extern
+// CHECK:     .visible .entry decode_kernel(
+// CHECK:     .maxntid 128
+// CHECK:     .shared .align 4 .b8
+// CHECK:     bar.sync 0;
+// CHECK:     ld.global.s8
+// CHECK:     fma.rn.f32
+// CHECK:     bar.sync 0;
+// CHECK:     ex2.approx.f32
+// CHECK:     bar.sync 0;
+// CHECK:     ld.global.s8
+// CHECK:     fma.rn.f32
+// CHECK:     bar.sync 0;
+// CHECK:     ret;
+
+// OTHER: .version 8.3
+// OTHER: .target sm_90a
+// OTHER: .maxntid 64
+func.func @decode(%q: tensor<1x8x1x64xf32>, %k: !cache, %v: !cache,
+                  %lengths: tensor<1xi64>, %out: tensor<1x8x1x64xf32>)
+    -> tensor<1x8x1x64xf32> {
+  %0 = kvq.attention ins(%q, %k, %v : tensor<1x8x1x64xf32>, !cache, !cache)
+    lengths(%lengths : tensor<1xi64>) outs(%out : tensor<1x8x1x64xf32>)
+    {scale = 0.125 : f32, causal} -> tensor<1x8x1x64xf32>
+  return %0 : tensor<1x8x1x64xf32>
+}

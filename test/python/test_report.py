@@ -1,0 +1,355 @@
+"""Reported bytes against what caches allocate, and `python -m kvq_mlir report`.
+
+A failing random test prints its seed; `KVQ_SEED=<seed>` runs it again with the same cases.
+"""
+
+import json
+import os
+import re
+import secrets
+
+import kvq_mlir as kvq
+import numpy as np
+import pytest
+from kvq_mlir import __main__ as command_line
+from kvq_mlir import _kvq, report
+from kvq_mlir.cache import cache_type
+
+K4_PER_CHANNEL = "codes = ui4, group = [32, 1], scale = f16, zero = min f16"
+I4 = "codes = i4, group = [1, 32], scale = f16"
+TWO_PER_GROUP = "codes = ui{bits}, group = [1, 64], scale = f16, zero = min f16"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    seed = int(os.environ.get("KVQ_SEED") or secrets.randbits(32))
+    print(f"KVQ_SEED={seed}")
+    return np.random.default_rng(seed)
+
+
+def draw_cache(rng: np.random.Generator) -> kvq.Cache:
+    """A cache of any type that is valid."""
+    batch, heads, head_dim = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.choice([8, 24, 64, 80, 128]))
+    capacity, dtype = int(rng.integers(0, 300)), str(rng.choice(["f16", "f32"]))
+    if rng.random() < 0.1:
+        return kvq.Cache(batch, heads, capacity, head_dim, kvq.Format("codes = none"), dtype)
+    bits, scale = int(rng.choice([2, 4, 8])), str(rng.choice(["f16", "f32"]))
+    if rng.random() < 0.5:
+        group = f"[{rng.integers(1, 40)}, 1]"
+    else:
+        group = f"[1, {rng.choice([d for d in range(1, head_dim + 1) if head_dim % d == 0])}]"
+    zero = str(rng.choice(["", "f16", "f32"]))
+    codes = f"codes = ui{bits}" if zero else f"codes = i{bits}"
+    fmt = kvq.Format(f"{codes}, group = {group}, scale = {scale}" + (f", zero = min {zero}" if zero else ""))
+    windows = (int(n) for n in rng.integers(0, 70, 2) * rng.integers(0, 2, 2))
+    return kvq.Cache(batch, heads, capacity, head_dim, fmt, dtype, *windows)
+
+
+def parts(bytes_: dict) -> dict:
+    """Components alone, without those that have no byte."""
+    return {name: size for name, size in bytes_.items() if size and name not in ("padding", "total", "alignment")}
+
+
+def run(*arguments: str) -> int:
+    return command_line.main(["report", *arguments])
+
+
+def run_json(capsys, *arguments: str) -> dict:
+    assert run(*arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+# --- the library ---------------------------------------------------------------------------------------------------
+
+
+def test_reported_bytes_are_allocated_bytes(rng):
+    for _ in range(200):
+        cache = draw_cache(rng)
+        storage = cache.storage()
+        found = _kvq.Footprint(cache.dynamic_type).allocated(cache.capacity)
+        assert found == _kvq.Footprint(cache.type).allocated(cache.capacity), cache
+        assert found["total"] == cache.nbytes == sum(array.nbytes for array in storage.values()), cache
+        assert parts(found) == {name: array.nbytes for name, array in storage.items() if array.nbytes}, cache
+        assert found["padding"] == 0, cache  # codes of 2, 4 and 8 bits fill their bytes
+        aligned = sum(-(-array.nbytes // 64) * 64 for array in storage.values())
+        assert found["total"] + found["alignment"] == aligned, cache
+
+
+def test_fixed_and_token_groups_make_up_the_allocation(rng):
+    for _ in range(200):
+        cache = draw_cache(rng)
+        footprint, n = _kvq.Footprint(cache.dynamic_type), cache.format.tokens
+        assert footprint.token_group == n
+        groups = max(0, cache.capacity - cache.exact_first - cache.recent) // n
+        fixed, group = footprint.allocated(0), footprint.token_group_bytes
+        expected = {name: fixed[name] + groups * group[name] for name in fixed if name != "alignment"}
+        found = footprint.allocated(cache.capacity)
+        assert {name: found[name] for name in expected} == expected, cache
+
+
+def test_retained_bytes_are_those_of_tokens(rng):
+    for _ in range(200):
+        cache = draw_cache(rng)
+        length, n, fmt = cache.capacity, cache.format.tokens, cache.format
+        rows, row = cache.batch * cache.kv_heads, cache.head_dim * {"f16": 2, "f32": 4}[cache.dtype]
+        found = _kvq.Footprint(cache.dynamic_type).retained(length)
+        if fmt.is_exact:
+            assert parts(found) == ({"values": rows * length * row} if length else {}), cache
+            continue
+        coded = max(0, length - cache.exact_first - cache.recent) // n * n
+        first = min(length, cache.exact_first)
+        metadata = rows * (coded // n) * (cache.head_dim // fmt.channels(cache.head_dim))
+        expected = {
+            "codes": rows * coded * cache.head_dim * fmt.bits // 8,
+            "scales": metadata * {"f16": 2, "f32": 4}[fmt.scale],
+            "zeros": metadata * {None: 0, "f16": 2, "f32": 4}[fmt.zero],
+            "first": rows * first * row,
+            "recent": rows * (length - first - coded) * row,
+        }
+        assert parts(found) == parts(expected), cache
+        assert found["total"] == sum(expected.values()) and found["alignment"] == 0, cache
+        assert found["total"] <= cache.nbytes
+
+
+def test_retained_2_bit_keys_with_a_window():
+    """200 tokens: 160 quantized and 40 exact."""
+    fmt = kvq.Format("codes = ui2, group = [32, 1], scale = f16, zero = min f16")
+    footprint = _kvq.Footprint(cache_type(1, 1, "?", 128, fmt, recent=32))
+    found = footprint.retained(200)
+    assert found["codes"] + found["scales"] + found["zeros"] == 7_680
+    assert found["recent"] == 10_240
+    # Allocated for as many: the ring has room for a group that is not full yet.
+    allocated = footprint.allocated(200)
+    assert (allocated["recent"], allocated["total"]) == (63 * 256, 7_680 + 63 * 256)
+
+
+@pytest.mark.parametrize(
+    "type_, method, tokens, message",
+    [
+        ("!kvq.cache<1x1x?x8xf16, #kvq.format<codes = none>>", "allocated", -1, "capacity of at least 0, got -1"),
+        ("!kvq.cache<1x1x?x8xf16, #kvq.format<codes = none>>", "retained", -7, "length of at least 0, got -7"),
+        ("!kvq.cache<1x1x?x8xf16, #kvq.format<codes = none>>", "allocated", 1 << 60, r"fewer than 2\^63 bytes"),
+    ],
+)
+def test_footprint_errors(type_, method, tokens, message):
+    footprint = _kvq.Footprint(type_)
+    with pytest.raises(kvq.Error, match=message):
+        getattr(footprint, method)(tokens)
+    assert footprint.allocated(3)["total"] == 48  # and it is still of use
+
+
+def test_footprint_of_no_cache():
+    with pytest.raises(kvq.Error, match=r"expected a !kvq\.cache type, got i32"):
+        _kvq.Footprint("i32")
+
+
+# --- the command: known numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "keys, values, expected",
+    [
+        (TWO_PER_GROUP.format(bits=8), TWO_PER_GROUP.format(bits=8), 52_224),
+        (TWO_PER_GROUP.format(bits=8), TWO_PER_GROUP.format(bits=4), 39_936),
+        ("codes = none", "codes = none", 98_304),
+    ],
+)
+def test_bytes_per_token_of_48_layers(capsys, keys, values, expected):
+    shape = ("--layers", "48", "--kv-heads", "4", "--head-dim", "128", "--tokens", "1000")
+    result = run_json(capsys, *shape, "--keys", keys, "--values", values)
+    assert result["total"]["bytes_per_token"] == expected
+    assert result["total"]["allocated_bytes"] == result["total"]["retained_bytes"] == 1000 * expected
+    assert result["total"]["exact_bytes_per_token"] == 98_304
+    assert result["model"] is None
+
+
+def test_bytes_per_token_of_4_bits(capsys):
+    result = run_json(
+        capsys, "--layers", "1", "--kv-heads", "8", "--head-dim", "128", "--tokens", "1", "--keys", I4, "--values", I4
+    )
+    assert result["total"]["bytes_per_token"] == 1_152
+    for side in ("keys", "values"):
+        assert result[side]["bytes_per_token"] == {"codes": 512, "scales": 64, "padding": 0, "total": 576}
+
+
+@pytest.mark.parametrize(
+    "model, shape, f16",
+    [
+        ("llama-3.1-8b", (32, 8, 128), 131_072),
+        ("Qwen2.5-7B", (28, 4, 128), 57_344),
+        ("mistral-7b", (32, 8, 128), 131_072),
+        ("smollm2-135m", (30, 3, 64), 23_040),
+        ("deepseek-v3", (61, 1, 576), 70_272),
+    ],
+)
+def test_models(capsys, model, shape, f16):
+    result = run_json(capsys, "--model", model, "--tokens", "10")
+    assert (result["layers"], result["kv_heads"], result["head_dim"]) == shape
+    assert result["total"]["bytes_per_token"] == result["total"]["exact_bytes_per_token"] == f16
+    assert result["model"] == model.lower()
+    assert ("values" in result) == (model != "deepseek-v3")
+
+
+# --- the command: what fits ----------------------------------------------------------------------------------------
+
+WINDOWS = ("--keys", K4_PER_CHANNEL, "--values", I4, "--recent", "32", "0", "--exact-first", "5")
+
+
+def allocate(result: dict, tokens: int, sequences: int) -> int:
+    """Bytes of caches that are really made, each component at a multiple of 64."""
+    shape = (sequences, result["kv_heads"], tokens, result["head_dim"])
+    caches = (
+        kvq.Cache(*shape, kvq.Format(K4_PER_CHANNEL), exact_first=5, recent=32),
+        kvq.Cache(*shape, kvq.Format(I4), exact_first=5),
+    )
+    arrays = [array for cache in caches for array in cache.storage().values()]
+    return result["layers"] * sum(-(-array.nbytes // 64) * 64 for array in arrays)
+
+
+def test_windows_and_sequences(capsys):
+    result = run_json(capsys, "--model", "smollm2-135m", *WINDOWS, "--tokens", "200", "--concurrency", "3")
+    total, keys, values = result["total"], result["keys"], result["values"]
+    assert total["allocated_bytes"] + total["alignment_bytes"] == allocate(result, 200, 3)
+    fixed = keys["fixed_bytes_per_sequence"]
+    assert parts(fixed) == {"first": 30 * 3 * 5 * 128, "recent": 30 * 3 * 63 * 128}
+    assert fixed["total"] == 30 * 3 * 68 * 128
+    assert "recent" not in values["allocated_bytes"]
+    # 5 first, 160 quantized, 35 in the window.
+    assert keys["retained_bytes"]["recent"] == 3 * 30 * 3 * 35 * 128
+    assert keys["retained_bytes"]["first"] == 3 * 30 * 3 * 5 * 128
+    assert total["retained_bytes"] == keys["retained_bytes"]["total"] + values["retained_bytes"]["total"]
+    assert "exact_first = 5, recent = 32>" in keys["type"] and "exact_first = 5>" in values["type"]
+
+
+def test_what_fits_is_the_most_that_fits(rng):
+    shape = report.MODELS["smollm2-135m"]
+    sides = {
+        "keys": report.Side(shape, kvq.Format(K4_PER_CHANNEL), "f16", 5, 32),
+        "values": report.Side(shape, kvq.Format(I4), "f16", 5, 0),
+    }
+    for _ in range(20):
+        tokens, sequences = (int(n) for n in rng.integers(1, 300, 2))
+        memory = int(10 ** rng.uniform(5, 9))
+        result = report.make_report(shape, sides, tokens, sequences, memory)
+        footprints = [_kvq.Footprint(result[side]["type"]) for side in ("keys", "values")]
+        most = result["memory"]["most_tokens"]
+
+        def taken(n, footprints=footprints):
+            return 30 * sum(f.allocated(n)["total"] + f.allocated(n)["alignment"] for f in footprints)
+
+        if most is None:
+            assert taken(0) > memory
+        else:
+            assert taken(most) <= memory < taken(most + 1)
+        most = result["memory"]["most_sequences"]
+        assert (most == 0 or allocate(result, tokens, most) <= memory) and allocate(result, tokens, most + 1) > memory
+
+
+def test_largest():
+    for most in (1, 2, 7, 8, 1000):
+        for limit in range(min(most, 70) + 1):
+            assert report.largest(lambda n, limit=limit: n <= limit, most) == limit
+        assert report.largest(lambda n: True, most) == most
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        *(("80GiB", 80 << 30), ("1.5 TB", 1_500_000_000_000), ("4096", 4096)),
+        *(("16gb", 16 * 10**9), ("0.5KiB", 512), ("7B", 7)),
+    ],
+)
+def test_memory(text, expected):
+    assert report.parse_memory(text) == expected
+
+
+# --- the command: text and errors ----------------------------------------------------------------------------------
+
+
+def test_table(capsys):
+    formats = ("--keys", K4_PER_CHANNEL, "--values", I4, "--recent", "32", "0")
+    sizes = ("--tokens", "8192", "--concurrency", "16", "--memory", "80GiB")
+    assert run("--model", "llama-3.1-8b", *formats, *sizes) == 0
+    lines = [re.sub(" +", " ", line).strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "llama-3.1-8b: 32 layers, 8 KV heads, head dim 128"
+    assert lines[1].startswith("keys: !kvq.cache<16x8x?x128xf16, #kvq.format<codes = ui4")
+    assert lines[1].endswith(", recent = 32>") and lines[2].endswith("range = absmax>>")
+    assert lines[4:15] == [
+        "bytes one more token fixed, a sequence allocated retained",
+        "keys codes 16,384 0 2,139,095,040 2,139,095,040",
+        "scales 2,048 0 267,386,880 267,386,880",
+        "zeros 2,048 0 267,386,880 267,386,880",
+        "recent 0 4,128,768 66,060,288 33,554,432",
+        "total 20,480 4,128,768 2,739,929,088 2,707,423,232",
+        "values codes 16,384 0 2,147,483,648 2,147,483,648",
+        "scales 2,048 0 268,435,456 268,435,456",
+        "total 18,432 0 2,415,919,104 2,415,919,104",
+        "both total 38,912 4,128,768 5,155,848,192 5,123,342,336",
+        "",
+    ]
+    text = " ".join(lines)
+    assert "A further token takes 29.7% of its 131,072 B in f16; at 8,192 tokens a token takes 39,088 B" in text
+    assert "16 sequences of 8,192 tokens: 5,155,848,192 B (4.80 GiB), 0 of them for alignment." in text
+    assert "16 sequences of up to 137,887 tokens, or up to 266 sequences of 8,192 tokens." in text
+
+
+def test_latent_row_says_what_it_is(capsys):
+    assert run("--model", "deepseek-v3", "--tokens", "4096") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "keys elements 70,272 0 287,834,112 287,834,112" in text
+    assert "its first 512 channels are the values, a view that takes no bytes of its own" in text
+    assert "values:" not in text
+
+
+def test_windows_that_do_not_fit(capsys):
+    assert run("--model", "smollm2-135m", *WINDOWS, "--tokens", "9", "--concurrency", "2", "--memory", "1 KiB") == 0
+    assert "1,024 B (1.00 KiB) for caches alone: less than the exact windows of 2 sequences." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--model", "llama3-8b"], "unknown model 'llama3-8b', nearest: llama-3.1-8b"),
+        (["--model", "gpt"], "unknown model 'gpt', nearest: llama-3.1-8b, qwen2.5-7b, mistral-7b, smollm2-135m"),
+        ([], "expected either --model, or --layers, --kv-heads and --head-dim together"),
+        (["--layers", "3", "--kv-heads", "2"], "--kv-heads and --head-dim together"),
+        (["--model", "qwen2.5-7b", "--layers", "3"], "expected either --model, or"),
+        (["--model", "qwen2.5-7b", "--memory", "80Gibi"], "one of B KB MB GB TB KiB MiB GiB TiB.* found '80Gibi'"),
+        (["--model", "qwen2.5-7b", "--memory=-1GB"], "--memory: expected a number .*found '-1GB'"),
+        (["--model", "qwen2.5-7b", "--memory", "0"], "--memory: expected 1 to .* bytes, found 0"),
+        (["--model", "qwen2.5-7b", "--memory", "9999999TiB"], "--memory: expected 1 to "),
+        (["--model", "qwen2.5-7b", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
+        (["--model", "qwen2.5-7b", "--tokens", str(1 << 41)], "--tokens: expected at most 1099511627776, found"),
+        (["--model", "qwen2.5-7b", "--concurrency", "0"], "--concurrency: expected at least 1, found 0"),
+        (["--layers", "0", "--kv-heads", "1", "--head-dim", "8"], "--layers: expected at least 1, found 0"),
+        (["--model", "qwen2.5-7b", "--recent", "-1"], "--recent: expected at least 0, found -1"),
+        (["--model", "qwen2.5-7b", "--recent", "1", "2", "3"], "--recent: expected one number, or one for keys"),
+        (["--model", "qwen2.5-7b", "--keys", "codes = i4"], "--keys: .*group"),
+        (
+            ["--layers", "1", "--kv-heads", "1", "--head-dim", "80", "--values", I4],
+            "--values: group of 32 channels does not divide head_dim 80",
+        ),
+        (["--model", "deepseek-v3", "--keys", I4], "--keys: expected 'codes = none' for a latent row.*'codes = i4"),
+        (["--model", "deepseek-v3", "--values", "codes = none"], "--values: expected none for a latent row"),
+        (
+            ["--layers", "1", "--kv-heads", str(1 << 40), "--head-dim", "128", "--tokens", str(1 << 40)],
+            r"expected a cache of fewer than 2\^63 bytes",
+        ),
+    ],
+)
+def test_errors(capsys, arguments, message):
+    assert run("--tokens", "10", *arguments) == 1
+    captured = capsys.readouterr()
+    assert re.search("^error: .*" + message, captured.err) and not captured.out
+
+
+def test_each_command_needs_its_own_packages(capsys, monkeypatch):
+    monkeypatch.setattr(command_line, "find_spec", lambda name: None)
+    assert run("--model", "qwen2.5-7b", "--tokens", "1") == 0
+    capsys.readouterr()
+    for command, packages in {
+        ("demo",): "gguf matplotlib threadpoolctl tokenizers tqdm",
+        ("bench", "cpu"): "threadpoolctl tqdm",
+    }.items():
+        assert command_line.main(command) == 1
+        assert capsys.readouterr().err.rstrip().endswith(f"missing: pip install {packages}")
