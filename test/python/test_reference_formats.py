@@ -272,6 +272,14 @@ def test_codes_divide_by_the_rounded_product_of_both_scales():
     assert round_trip(x + [0] * 13, NVFP4, outer=outer)[:3] == [6, 1, 1]
 
 
+def test_the_outer_scale_divides_after_the_largest_code():
+    # Just below the middle of two scales if divided by 6 first, a tie that goes up if divided by the outer scale first.
+    outer, a = np.float32(2.01979660987854), np.float32(3.2190511226654053)
+    e4m3 = FloatType.named("f8E4M3FN")
+    assert [e4m3.nearest(s).item() for s in (a / np.float32(6) / outer, a / outer / np.float32(6))] == [0x28, 0x29]
+    assert one_group([a] + [0] * 15, NVFP4, outer=np.float32([outer]))[1] == 0x28
+
+
 def test_outer_scales_are_per_head_or_shared():
     x = np.zeros((1, 2, 1, 16), np.float32)
     x[..., 0] = 6
@@ -372,6 +380,18 @@ def test_integer_zero_points_are_rounded_to_even_and_float_ones_kept():
     text = "codes = ui4, group = [1, *], scale = f16, zero = point "
     assert one_group([-1, 2], text + "f32")[2] == float(np.float32(8192) / np.float32(1638))
     assert one_group([-1, 2], text + "f16")[2] == 5
+
+
+def test_codes_add_the_zero_point_to_the_rounded_quotient():
+    # -9 ... 36: scale 3, zero point 3. (16.5 + 2^-19)/3 is 5.5 + 2^-21; with 3 a tie of 8.5 and 8.5 + 2^-20, so 8.5.
+    text = "codes = ui4, group = [1, *], scale = f32, zero = point ui8"
+    assert one_group([-9, 36, 16.5 + 2.0**-19], text) == ([0, 15, 8], 3, 3)
+
+
+def test_zero_points_are_never_minus_zero():
+    f = fmt("codes = ui4, group = [1, *], scale = f16, zero = point f16")
+    for x in ([0, 15], [-0.0, 15], [0, -0.0]):
+        assert reference.quantize(row(x), f)[2].view(np.uint16).item() == 0
 
 
 def test_case_10_zero_points_of_128_and_more():

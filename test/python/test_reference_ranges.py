@@ -250,6 +250,12 @@ def test_counts_of_what_codes_cannot_hold():
     text = "codes = ui4, group = [*, *], scale = f32, zero = min f32, range = static"
     given = static([1], [2], zero=np.float32)
     assert reference.count_clipped(row([1.5, 1.49, 17.49, 17.5, 9]), fmt(text), "f32", given).saturated == 2
+    # Float codes: 7 would round to 8 if f4 had it, 464 to 448, to the even mantissa.
+    text = "codes = f4E2M1FN, group = [*, *], scale = f32, range = static"
+    assert reference.count_clipped(row([7, 6.99, -7, -6.99]), fmt(text), "f32", static([1])).saturated == 2
+    # Where the scale is 0 nothing saturates, whatever the codebook holds.
+    text = "codes = #kvq.codebook<values = [1, 2]>, group = [1, *], scale = f32"
+    assert reference.count_clipped(row([0, 0]), fmt(text)).saturated == 0
     # A range of the group's own holds everything, a clipped one does not.
     x = row(np.arange(-8, 8))
     assert reference.count_clipped(x, fmt("codes = i4, group = [1, *], scale = f32")).saturated == 0

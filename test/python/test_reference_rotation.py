@@ -116,6 +116,10 @@ def test_center_is_subtracted_in_f32():
     f = fmt("codes = i2, group = [1, 1], scale = f32, center = f32")
     given = Calibration(mean=np.float32([[-F32_LARGEST, F32_LARGEST]]))
     assert reference.quantize(row([np.inf, 0]), f, "f32", given)[1].flatten().tolist() == [F32_LARGEST] * 2
+    f = fmt("codes = ui4, group = [1, 1], scale = f32, zero = min f32, center = f32")
+    given = Calibration(mean=np.float32([[F32_LARGEST]]))
+    codes, scales, zeros = reference.quantize(row([-np.inf]), f, "f32", given)
+    assert (codes.item(), scales.item(), zeros.item()) == (0, 0, -F32_LARGEST)
 
 
 @pytest.mark.parametrize("bits, error", [(1, 0.361), (2, 0.116), (3, 0.0340), (4, 0.0093)])

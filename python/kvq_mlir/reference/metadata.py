@@ -44,9 +44,7 @@ def store_scale(
         units = np.ceil(scale / np.float32(kind.unit))
         units = np.where(extent > 0, np.maximum(units, 1), units)
         cap = np.float32(kind.largest)
-    if not kind.signed:
-        units = np.maximum(units, np.float32(1))
-    covering = units * np.float32(kind.unit)
+    covering = units * np.float32(kind.unit)  # f8E8M0FNU, which has no zero, rounds 0 up as well
     wanted = np.where(scale < np.float32(kind.smallest_normal), covering, np.minimum(scale, cap))
     return kind.up(wanted) if rounds_up(fmt) else kind.encode(wanted)
 

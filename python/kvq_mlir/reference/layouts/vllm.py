@@ -1,0 +1,59 @@
+"""vLLM's caches: fp8 per tensor, and int8, fp8 and int4 per token and head with the scale inline after the data.
+
+Source: vllm-project/vllm, csrc cache kernels and v1/attention/ops/triton_reshape_and_cache_flash.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..floats import FloatType
+from . import words
+
+FLOOR = np.float32(1e-6)
+
+
+def _with_scale(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return np.concatenate([data, words.little_endian(scale, "<f4")], axis=-1)
+
+
+def fp8_per_tensor(x: np.ndarray, scale: float) -> np.ndarray:
+    """D bytes: e4m3(x / scale), saturating; the scale is given and kept elsewhere."""
+    return FloatType.named("f8E4M3FN").nearest(np.asarray(x, np.float32) / np.float32(scale))
+
+
+def _row_scale(x: np.ndarray, largest: float) -> np.ndarray:
+    return np.maximum(np.max(np.abs(x), axis=-1, keepdims=True) / np.float32(largest), FLOOR)
+
+
+def int8_per_token_head(x: np.ndarray) -> np.ndarray:
+    """D + 4 bytes: codes x (1/s) to nearest, ties away from zero, within -128 ... 127; s = max(amax/127, 1e-6).
+
+    Before pull request 45361 (June 2026) codes were truncated towards zero.
+    """
+    x = np.asarray(x, np.float32)
+    scale = _row_scale(x, 127)
+    codes = np.clip(words.half_away(x * (words.ONE / scale)), -128, 127)
+    return _with_scale(words.little_endian(codes, "i1"), scale)
+
+
+def fp8_per_token_head(x: np.ndarray) -> np.ndarray:
+    """D + 4 bytes: e4m3(x (1/s)), saturating; s = max(amax/448, 1e-6)."""
+    x = np.asarray(x, np.float32)
+    scale = _row_scale(x, 448)
+    return _with_scale(FloatType.named("f8E4M3FN").nearest(x * (words.ONE / scale)), scale)
+
+
+def int4_per_token_head(x: np.ndarray) -> np.ndarray:
+    """D/2 + 4 bytes of a row that is already rotated (signs, then an unnormalized Hadamard transform).
+
+    s = max((max - min)/15, 1e-6), zp = clamp(round(-min/s), 0, 15), code = clamp(round(x/s + zp), 0, 15), ties away
+    from zero, even element in the low nibble. zp replaces the 4 lowest mantissa bits of s.
+    """
+    x = np.asarray(x, np.float32)
+    low, high = x.min(axis=-1, keepdims=True), x.max(axis=-1, keepdims=True)
+    scale = np.maximum((high - low) / np.float32(15), FLOOR)
+    point = np.clip(words.half_away(-low / scale), 0, 15)
+    codes = np.clip(words.half_away(x / scale + point), 0, 15)
+    stored = (scale.view(np.uint32) & np.uint32(0xFFFFFFF0)) | point.astype(np.uint32)
+    return np.concatenate([words.even_low(codes), words.little_endian(stored, "<u4")], axis=-1)
