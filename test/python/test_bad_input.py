@@ -37,7 +37,10 @@ def test_unsigned_codes_without_a_zero(codes):
         kvq.Format(f"codes = {codes}, group = [1, 32], scale = f16")
 
 
-@pytest.mark.parametrize("codes", ["i1", "i7", "i16", "i32", "ui1", "ui7", "si4", "f16", "f8E4M3", "f8E8M0FNU", "index"])
+UNKNOWN = ["i1", "i7", "i16", "i32", "ui1", "ui7", "si4", "f16", "f8E4M3", "f8E8M0FNU", "index"]
+
+
+@pytest.mark.parametrize("codes", UNKNOWN)
 def test_unknown_codes(codes):
     with pytest.raises(kvq.Error, match=f"expected codes of i2, i3, .* a #kvq.codebook or none, got {codes}"):
         kvq.Format(f"codes = {codes}, group = [1, 32], scale = f16")
@@ -86,7 +89,10 @@ def test_groups_that_cannot_be(group, message):
         kvq.Format(f"codes = i4, group = {group}, scale = f16")
 
 
-@pytest.mark.parametrize("text", ["", " ", "\0", "codes", "codes =", "codes = i4 = i4", "ï", "codes = none, none", "<" * 50])
+NO_FORMAT = ["", " ", "\0", "codes", "codes =", "codes = i4 = i4", "ï", "codes = none, none", "<" * 50]
+
+
+@pytest.mark.parametrize("text", NO_FORMAT)
 def test_text_that_is_no_format(text):
     with pytest.raises(kvq.Error):
         kvq.Format(text)
@@ -139,7 +145,8 @@ def test_scales_that_are_not_finite(scale, cache):
 def test_cache_that_is_full(cache):
     cache.append(zeros(1, 2, 3, 64))
     for count in (1, 2, 100):
-        with pytest.raises(kvq.Error, match=f"cache full: .* holds 8 tokens and cannot take {count} more.* capacity is 8"):
+        message = f"cache full: .* holds 8 tokens and cannot take {count} more.* capacity is 8"
+        with pytest.raises(kvq.Error, match=message):
             cache.append(zeros(1, 2, count, 64))
     cache.append(zeros(1, 2, 0, 64))
     assert cache.lengths.tolist() == [8]
@@ -182,7 +189,8 @@ def test_counts_that_cannot_be(counts, cache):
 def test_metadata_that_do_not_fit_codes(parts, message):
     """They would be read beyond their end."""
     metadata = np.zeros((1, 2, 1, 64), np.float16)
-    whole = dict(format=kvq.Format(PER_CHANNEL), codes=np.zeros((1, 2, 8, 64), np.uint8), scales=metadata, zeros=metadata)
+    codes = np.zeros((1, 2, 8, 64), np.uint8)
+    whole = dict(format=kvq.Format(PER_CHANNEL), codes=codes, scales=metadata, zeros=metadata)
     assert not kvq.dequantize(kvq.Quantized(**whole)).any()
     with pytest.raises(kvq.Error, match=message):
         kvq.dequantize(kvq.Quantized(**{**whole, **parts}))

@@ -61,7 +61,8 @@ def prefixes(text: str) -> list[str]:
             names = re.sub(r"(%\w+):(\d+)", lambda m: ", ".join(f"{m[1]}#{i}" for i in range(int(m[2]))), names.strip())
             types = re.split(r"->| : ", rest)[-1].strip()
             lines = "\n".join(ops[:end])
-            found.append(f"{head}) -> ({types}) attributes {{kvq.unfused}} {{\n{lines}\n  return {names} : {types}\n}}\n")
+            results = f"-> ({types}) attributes {{kvq.unfused}}"
+            found.append(f"{head}) {results} {{\n{lines}\n  return {names} : {types}\n}}\n")
         found += [] if brace else [function]
     return found
 

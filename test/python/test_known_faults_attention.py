@@ -100,7 +100,7 @@ def test_heads_that_do_not_divide_in_ir(side, q_heads, kv_heads):
         kvq.parse(text)
 
 
-# --- 26: tokens behind the last ----------------------------------------------------------------------------------------
+# --- 26: tokens behind the last --------------------------------------------------------------------------------------
 
 LENGTHS = np.array([1, 63, 64, 65, 255, 256, 257])
 TOKENS = 288  # whole groups of every format

@@ -43,7 +43,7 @@ def by_group(values: list[float], text: str, tokens: int) -> np.ndarray:
     return np.array(values, np.float32)[sequence % len(values)]
 
 
-# --- 1: padding enters the range -----------------------------------------------------------------------------------
+# --- 1: padding enters the range -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dim", [96, 72, 80, 112])
@@ -90,7 +90,7 @@ def test_ragged_groups(tokens, channels, dim, bits):
         assert worst(found, x) == 0, path
 
 
-# --- 2, 4, 5: groups without a range, or nearly ---------------------------------------------------------------------
+# --- 2, 4, 5: groups without a range, or nearly ----------------------------------------------------------------------
 
 CONSTANTS = [0, 0.01, 100, -3.5, 60000, -0.0, -1e-6, 65504, 1e-7]
 

@@ -39,7 +39,8 @@ def columns(name: str, bits: int, signed: bool, size: int, vector_width: int) ->
     read_only = "{bufferization.writable = false}"
     functions = {
         "write": f"""
-        func.func @write(%codes: {codes} {read_only}, %bytes: {wide}, %at: index) -> {wide} attributes {{kvq.unfused}} {{
+        func.func @write(%codes: {codes} {read_only}, %bytes: {wide}, %at: index) -> {wide}
+            attributes {{kvq.unfused}} {{
           %c0 = arith.constant 0 : index
           %n = tensor.dim %codes, %c0 : {codes}
           %place = tensor.extract_slice %bytes[0, %at] [%n, {size}] [1, 1] : {wide} to {row}
@@ -107,7 +108,7 @@ def test_appending_rows_of_odd_size(bits, dims, signed, rng):
             assert worst(pick(keys, cache, 9), x) == 0, (text, dim)
 
 
-# --- 52: signs ---------------------------------------------------------------------------------------------------------
+# --- 52: signs -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -148,7 +149,7 @@ def test_dequantizing_every_code(bits, signed, dim):
         assert worst(found, expected) == 0, vector_width
 
 
-# --- 53: what storage takes --------------------------------------------------------------------------------------------
+# --- 53: what storage takes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", formats())
@@ -193,7 +194,7 @@ def test_no_element_is_narrower_than_a_byte(text):
         assert not found, f"{stage}: {ir[max(0, found.start() - 80) : found.end() + 20]}"
 
 
-# --- 20: rows that groups do not divide ----------------------------------------------------------------------------------
+# --- 20: rows that groups do not divide ------------------------------------------------------------------------------
 
 RAGGED = [(dim, g) for dim in (64, 72, 80, 96, 100, 112, 128) for g in (8, 24, 32, 48, 64, 128) if dim % g]
 
