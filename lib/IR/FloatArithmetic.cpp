@@ -7,6 +7,8 @@
 
 #include "kvq/IR/FloatArithmetic.h"
 
+#include "SmallFloat.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -29,9 +31,20 @@ Value kvq::buildClamp(OpBuilder &b, Location loc, Value value, double low,
   return arith::SelectOp::create(b, loc, below, lowValue, value);
 }
 
+static Value asBits(OpBuilder &b, Location loc, Value value) {
+  unsigned width = value.getType().getIntOrFloatBitWidth();
+  return arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
+}
+
 Value kvq::buildExtend(OpBuilder &b, Location loc, Value value) {
-  if (value.getType().isF32())
+  Type type = value.getType();
+  if (type.isF32())
     return value;
+  if (isa<Float8E8M0FNUType>(type))
+    return buildExponentValue(b, loc, asBits(b, loc, value));
+  if (type.getIntOrFloatBitWidth() <= 8)
+    return buildSmallFloatValue(b, loc, asBits(b, loc, value),
+                                cast<FloatType>(type));
   return arith::ExtFOp::create(b, loc, b.getF32Type(), value);
 }
 
@@ -43,9 +56,43 @@ Value kvq::buildClampToFinite(OpBuilder &b, Location loc, Value value,
   return buildClamp(b, loc, value, -largest, largest);
 }
 
+/// The bf16 nearest to the finite or NaN f32 `value`. In integers: processors
+/// without bf16 have no instruction for it, and the library call that LLVM
+/// makes of `arith.truncf` is not everywhere.
+static Value buildRoundToBF16(OpBuilder &b, Location loc, Value value) {
+  Type i32 = b.getI32Type();
+  auto constant = [&](int64_t bits) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, bits));
+  };
+  Value bits = asBits(b, loc, value), half = constant(16);
+  Value upper = arith::ShRUIOp::create(b, loc, bits, half);
+  Value odd = arith::AndIOp::create(b, loc, upper, constant(1));
+  Value rounded = arith::AddIOp::create(b, loc, bits, constant(0x7FFF));
+  rounded = arith::AddIOp::create(b, loc, rounded, odd);
+  rounded = arith::ShRUIOp::create(b, loc, rounded, half);
+  Value isNaN =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
+  rounded = arith::SelectOp::create(b, loc, isNaN, constant(0x7FC0), rounded);
+  Value narrow = arith::TruncIOp::create(b, loc, b.getI16Type(), rounded);
+  return arith::BitcastOp::create(b, loc, b.getBF16Type(), narrow);
+}
+
 Value kvq::buildRound(OpBuilder &b, Location loc, Value value, Type type) {
   value = buildClampToFinite(b, loc, value, type);
   if (type.isF32())
     return value;
-  return arith::TruncFOp::create(b, loc, type, value);
+  if (type.isBF16())
+    return buildRoundToBF16(b, loc, value);
+  if (type.getIntOrFloatBitWidth() > 8)
+    return arith::TruncFOp::create(b, loc, type, value);
+  Value bits = buildSmallFloatBits(b, loc, value, cast<FloatType>(type));
+  return arith::BitcastOp::create(b, loc, type, bits);
+}
+
+Value kvq::buildRoundUp(OpBuilder &b, Location loc, Value value, Type type) {
+  Value bits = isa<Float8E8M0FNUType>(type)
+                   ? buildExponentBits(b, loc, value)
+                   : buildSmallFloatBits(b, loc, value, cast<FloatType>(type),
+                                         SmallRounding::Up);
+  return arith::BitcastOp::create(b, loc, type, bits);
 }

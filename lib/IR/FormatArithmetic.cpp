@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Codec.h"
+
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 
@@ -22,17 +24,23 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
 static const llvm::fltSemantics &getSemantics(Type type) {
   return cast<FloatType>(type).getFloatSemantics();
 }
 
-/// The largest value of `type` whose product with `maxCode` is a finite f32
-/// (rule R5).
-static double getScaleCap(Type type, double maxCode) {
+/// The largest value of `type` whose product with `largest`, the largest number
+/// of a code, is a finite f32 (rule R5).
+static double getScaleCap(Type type, double largest) {
   APFloat cap = APFloat::getLargest(APFloat::IEEEsingle());
-  cap.divide(APFloat(static_cast<float>(maxCode)), APFloat::rmTowardZero);
-  double largest = APFloat::getLargest(getSemantics(type)).convertToDouble();
-  return std::min(largest, cap.convertToDouble());
+  cap.divide(APFloat(static_cast<float>(largest)), APFloat::rmTowardZero);
+  bool losesInfo;
+  cap.convert(getSemantics(type), APFloat::rmTowardZero, &losesInfo);
+  APFloat limit = APFloat::getLargest(getSemantics(type));
+  return cap.isFinite() ? cap.convertToDouble() : limit.convertToDouble();
 }
 
 /// `extent` as a multiple of the smallest positive value of `type`; exact
@@ -53,14 +61,17 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
 }
 
 /// The stored scale of a group whose values span `extent`, 0 or more, over
-/// `maxCode` steps (rules R3 to R5). Where the type loses precision the scale
-/// is rounded up, so that it covers the group and is 0 only for extent 0.
+/// numbers up to `largest` (rules R3 to R5). Where the type loses precision the
+/// scale is rounded up, so that it covers the group and is 0 only for extent 0;
+/// with `covers` coarse types are rounded up everywhere.
 static Value buildScale(OpBuilder &b, Location loc, Value extent,
-                        double maxCode, Type type) {
+                        double largest, Type type, bool covers) {
   const llvm::fltSemantics &semantics = getSemantics(type);
-  Value steps = buildF32(b, loc, maxCode);
+  Value steps = buildF32(b, loc, largest);
   Value scale = arith::DivFOp::create(b, loc, extent, steps);
-  Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, maxCode));
+  Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, largest));
+  if (isa<Float8E8M0FNUType>(type))
+    return buildRoundUp(b, loc, capped, type);
 
   Value units =
       arith::DivFOp::create(b, loc, buildUnits(b, loc, extent, type), steps);
@@ -75,62 +86,138 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent,
   Value stored = arith::SelectOp::create(b, loc, underflows, covering, capped);
   if (type.isF32())
     return stored;
-  return arith::TruncFOp::create(b, loc, type, stored);
+  if (type.isF16())
+    return arith::TruncFOp::create(b, loc, type, stored);
+  if (covers && isa<Float8E4M3FNType>(type))
+    return buildRoundUp(b, loc, stored, type);
+  return buildRound(b, loc, stored, type);
 }
 
 SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
-  if (getRange() == RangePolicy::AbsMax)
+  if (getZeroKind() == ZeroKind::None)
     return {{/*maximum=*/true, /*absolute=*/true}};
   return {{/*maximum=*/false, /*absolute=*/false},
           {/*maximum=*/true, /*absolute=*/false}};
 }
 
+//===----------------------------------------------------------------------===//
+// Zeros
+//===----------------------------------------------------------------------===//
+
+static Value buildIsPositive(OpBuilder &b, Location loc, Value value) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value,
+                               buildF32(b, loc, 0.0));
+}
+
+/// The stored zero point of a group from `min`, 0 or less, on: the number of
+/// steps from it to 0 (rule R7). 0 where the scale is 0 or NaN.
+static Value buildZeroPoint(OpBuilder &b, Location loc, Value min, Value scale,
+                            Type type, double largest) {
+  Value zero = buildF32(b, loc, 0.0);
+  Value point = arith::DivFOp::create(
+      b, loc, arith::SubFOp::create(b, loc, zero, min), scale);
+  point = arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), point,
+                                  zero);
+  if (isa<FloatType>(type))
+    return buildRound(b, loc, point, type);
+  point = math::RoundEvenOp::create(b, loc, point);
+  point = buildClamp(b, loc, point, 0.0, largest);
+  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), point);
+  return arith::TruncIOp::create(b, loc, b.getI8Type(), wide);
+}
+
+/// The f32 of a stored zero point: no code, and so no zero point, is negative.
+static Value buildPointValue(OpBuilder &b, Location loc, Value point) {
+  if (isa<FloatType>(point.getType()))
+    return buildExtend(b, loc, point);
+  return arith::UIToFPOp::create(b, loc, b.getF32Type(), point);
+}
+
+bool FormatAttr::offsetNeedsScale() const {
+  return getZeroKind() == ZeroKind::Point;
+}
+
+Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
+                              Value zero) const {
+  if (getZeroKind() != ZeroKind::Point)
+    return buildExtend(b, loc, zero);
+  Value distance = arith::MulFOp::create(b, loc, buildPointValue(b, loc, zero),
+                                         buildExtend(b, loc, scale));
+  return arith::NegFOp::create(b, loc, distance);
+}
+
+//===----------------------------------------------------------------------===//
+// Metadata and codes
+//===----------------------------------------------------------------------===//
+
 std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
                                                   ValueRange statistics) const {
-  if (getRange() == RangePolicy::AbsMax)
-    return {buildScale(b, loc, statistics[0], getMaxCode(), getScale()),
-            Value()};
+  std::unique_ptr<Codec> codec = getCodec(getCodes());
+  auto clip = [&](Value end) -> Value {
+    if (getRange() != RangePolicy::Clip)
+      return end;
+    return arith::MulFOp::create(b, loc, end,
+                                 buildF32(b, loc, getClip().convertToFloat()));
+  };
+  auto buildStoredScale = [&](Value extent) {
+    return buildScale(b, loc, extent, codec->getLargest(), getScale(),
+                      codec->needsCoveringScale());
+  };
+  if (getZeroKind() == ZeroKind::None)
+    return {buildStoredScale(clip(statistics[0])), Value()};
+
   // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
   // its order (rule R2).
-  Value plusZero = buildF32(b, loc, 0.0);
-  Value min = arith::AddFOp::create(b, loc, statistics[0], plusZero);
-  Value max = arith::AddFOp::create(b, loc, statistics[1], plusZero);
-  Value extent = arith::SubFOp::create(b, loc, max, min);
-  return {buildScale(b, loc, extent, getMaxCode(), getScale()),
-          buildRound(b, loc, min, getZero())};
+  Value zero = buildF32(b, loc, 0.0);
+  Value min = clip(arith::AddFOp::create(b, loc, statistics[0], zero));
+  Value max = clip(arith::AddFOp::create(b, loc, statistics[1], zero));
+  if (getZeroKind() == ZeroKind::Min) {
+    Value extent = arith::SubFOp::create(b, loc, max, min);
+    return {buildStoredScale(extent), buildRound(b, loc, min, getZero())};
+  }
+  // 0 has a code. NaN stays.
+  Value above =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, min, zero);
+  Value below =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, max, zero);
+  min = arith::SelectOp::create(b, loc, above, zero, min);
+  max = arith::SelectOp::create(b, loc, below, zero, max);
+  Value scale = buildStoredScale(arith::SubFOp::create(b, loc, max, min));
+  return {scale, buildZeroPoint(b, loc, min, buildExtend(b, loc, scale),
+                                getZeroType(), codec->getLargest())};
 }
 
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
+  std::unique_ptr<Codec> codec = getCodec(getCodes());
   scale = buildExtend(b, loc, scale);
-  if (zero)
+  if (getZeroKind() == ZeroKind::Min)
     value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
-  Value quotient = arith::DivFOp::create(b, loc, value, scale);
-  Value rounded = math::RoundEvenOp::create(b, loc, quotient);
-  double maxCode = getMaxCode();
-  Value clamped =
-      buildClamp(b, loc, rounded, hasSignedCodes() ? -maxCode : 0.0, maxCode);
+  Value number = arith::DivFOp::create(b, loc, value, scale);
+  if (getZeroKind() == ZeroKind::Point)
+    number =
+        arith::AddFOp::create(b, loc, number, buildPointValue(b, loc, zero));
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
-  // reach the conversion to integer (rule R8).
-  Value zeroF32 = buildF32(b, loc, 0.0);
-  Value usable =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, scale, zeroF32);
-  Value code = arith::SelectOp::create(b, loc, usable, clamped, zeroF32);
-  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), code);
-  return arith::TruncIOp::create(b, loc, b.getI8Type(), wide);
+  // reach the conversion to a code (rule R8).
+  number =
+      arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), number,
+                              buildF32(b, loc, codec->getNumberOfZero()));
+  return codec->buildCode(b, loc, number);
 }
 
 Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {
-  if (hasSignedCodes())
-    return arith::SIToFPOp::create(b, loc, b.getF32Type(), code);
-  return arith::UIToFPOp::create(b, loc, b.getF32Type(), code);
+  return getCodec(getCodes())->buildNumber(b, loc, code);
 }
 
 Value FormatAttr::buildDecode(OpBuilder &b, Location loc, Value code,
                               Value scale, Value zero) const {
-  Value value = arith::MulFOp::create(b, loc, buildCodeValue(b, loc, code),
-                                      buildExtend(b, loc, scale));
-  if (!zero)
+  Value number = buildCodeValue(b, loc, code);
+  if (getZeroKind() == ZeroKind::Point)
+    number =
+        arith::SubFOp::create(b, loc, number, buildPointValue(b, loc, zero));
+  Value value =
+      arith::MulFOp::create(b, loc, number, buildExtend(b, loc, scale));
+  if (getZeroKind() != ZeroKind::Min)
     return value;
   return arith::AddFOp::create(b, loc, value, buildExtend(b, loc, zero));
 }

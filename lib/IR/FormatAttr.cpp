@@ -5,6 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Codec.h"
+#include "FloatText.h"
+
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -23,11 +26,13 @@ namespace {
 
 /// The fields of a format as they are written, before defaults.
 struct FormatFields {
-  Type codes;
+  Attribute codes;
   std::optional<std::pair<int64_t, int64_t>> group;
   Type scale;
+  ZeroKind zeroKind = ZeroKind::None;
   Type zero;
   std::optional<RangePolicy> range;
+  APFloat clip = APFloat(1.0f);
 };
 
 } // namespace
@@ -57,6 +62,16 @@ static ParseResult parseGroup(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
+static ParseResult parseCodes(AsmParser &parser, FormatFields &fields) {
+  Type type;
+  OptionalParseResult parsed = parser.parseOptionalType(type);
+  if (!parsed.has_value())
+    return parser.parseAttribute(fields.codes);
+  if (succeeded(*parsed))
+    fields.codes = TypeAttr::get(type);
+  return *parsed;
+}
+
 static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;
@@ -65,19 +80,33 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   fields.range = symbolizeRangePolicy(name);
   if (!fields.range)
     return parser.emitError(loc)
-           << "expected range absmax or minmax, got '" << name << "'";
-  return success();
+           << "expected range absmax, minmax or clip<ratio>, got '" << name
+           << "'";
+  if (fields.range != RangePolicy::Clip)
+    return success();
+  return failure(parser.parseLess() ||
+                 parser.parseFloat(fields.clip.getSemantics(), fields.clip) ||
+                 parser.parseGreater());
 }
 
 static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
   SMLoc loc = parser.getCurrentLocation();
-  StringRef kind;
-  if (parser.parseKeyword(&kind))
+  StringRef name;
+  if (parser.parseKeyword(&name))
     return failure();
-  if (kind != "min")
+  std::optional<ZeroKind> kind = symbolizeZeroKind(name);
+  if (!kind || kind == ZeroKind::None)
     return parser.emitError(loc)
-           << "expected 'min' and a type as the zero, got '" << kind << "'";
+           << "expected 'min' or 'point' and a type as the zero, got '" << name
+           << "'";
+  fields.zeroKind = *kind;
   return parser.parseType(fields.zero);
+}
+
+/// Whether a field `codes` keeps elements as they are.
+static bool isExactCodes(Attribute codes) {
+  auto type = dyn_cast<TypeAttr>(codes);
+  return type && isa<NoneType>(type.getValue());
 }
 
 static ParseResult parseField(AsmParser &parser, FormatFields &fields,
@@ -91,7 +120,7 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
   if (parser.parseEqual())
     return failure();
   if (name == "codes")
-    return parser.parseType(fields.codes);
+    return parseCodes(parser, fields);
   if (name == "group")
     return parseGroup(parser, fields);
   if (name == "scale")
@@ -117,7 +146,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     parser.emitError(loc) << "expected field 'codes'";
     return {};
   }
-  bool exact = isa<NoneType>(fields.codes);
+  bool exact = isExactCodes(fields.codes);
   if (exact && (fields.group || fields.scale || fields.zero || fields.range)) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
@@ -136,7 +165,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                                                         : RangePolicy::AbsMax);
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
-      fields.group->second, fields.scale, fields.zero, range);
+      fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
+      fields.clip);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -155,8 +185,11 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printExtent(printer, getChannels());
     printer << "], scale = " << getScale();
     if (getZero())
-      printer << ", zero = min " << getZero();
+      printer << ", zero = " << stringifyZeroKind(getZeroKind()) << " "
+              << getZero();
     printer << ", range = " << stringifyRangePolicy(getRange());
+    if (getRange() == RangePolicy::Clip)
+      printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
   }
   printer << ">";
 }
@@ -165,36 +198,100 @@ void FormatAttr::print(AsmPrinter &printer) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
-static bool isMetadataType(Type type) { return type.isF16() || type.isF32(); }
+/// The types of real numbers that go with codes.
+static bool isRealType(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32();
+}
+
+static bool isScaleType(Type type) {
+  return isRealType(type) || isa<Float8E8M0FNUType, Float8E4M3FNType>(type);
+}
+
+/// Whether `type` holds zero points: i8, ui8 or a float.
+static bool isPointType(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  return isRealType(type) ||
+         (integer && integer.getWidth() == 8 && !integer.isSigned());
+}
+
+static LogicalResult verifyZero(function_ref<InFlightDiagnostic()> emitError,
+                                Attribute codes, const Codec &codec,
+                                ZeroKind kind, Type zero) {
+  if (kind == ZeroKind::None) {
+    if (codec.isUnsigned())
+      return emitError() << "unsigned codes " << codes
+                         << " need a zero: expected 'zero = min T' or 'zero = "
+                            "point T'";
+    return success();
+  }
+  if (kind == ZeroKind::Min && !isRealType(zero))
+    return emitError() << "expected zero 'min T' of f16, bf16 or f32, got 'min "
+                       << zero << "'";
+  if (kind == ZeroKind::Point && !isPointType(zero))
+    return emitError()
+           << "expected zero 'point T' of i8, ui8, f16, bf16 or f32, got "
+              "'point "
+           << zero << "'";
+  if (!codec.isUnsigned())
+    return emitError()
+           << "a zero needs unsigned codes: expected ui2, ui3, ui4, ui5, ui6 "
+              "or ui8, got "
+           << codes;
+  constexpr double kLargestI8 = 127;
+  if (zero.isSignlessInteger() && codec.getLargest() > kLargestI8)
+    return emitError() << "zero points in i8 go to " << int64_t(kLargestI8)
+                       << ", codes " << codes << " to "
+                       << int64_t(codec.getLargest())
+                       << ": expected 'zero = point ui8'";
+  return success();
+}
+
+static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
+                                 ZeroKind zeroKind, Type zero,
+                                 RangePolicy range, APFloat clip) {
+  bool hasZero = zeroKind != ZeroKind::None;
+  if (!hasZero && range == RangePolicy::MinMax)
+    return emitError() << "range minmax needs a zero; without one expected "
+                          "range absmax or clip";
+  if (hasZero && range == RangePolicy::AbsMax)
+    return emitError() << "range absmax takes no zero; with '"
+                       << stringifyZeroKind(zeroKind) << " " << zero
+                       << "' expected range minmax or clip";
+  float ratio = clip.convertToFloat();
+  if (range == RangePolicy::Clip && !(ratio > 0.0f && ratio <= 1.0f))
+    return emitError() << "expected a clip ratio above 0 and at most 1, got "
+                       << ratio;
+  return success();
+}
 
 LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 Type codes, int64_t tokens, int64_t channels,
-                                 Type scale, Type zero, RangePolicy range) {
-  if (isa<NoneType>(codes))
+                                 Attribute codes, int64_t tokens,
+                                 int64_t channels, Type scale,
+                                 ZeroKind zeroKind, Type zero,
+                                 RangePolicy range, APFloat clip) {
+  if (isExactCodes(codes))
     return success();
-  auto integer = dyn_cast<IntegerType>(codes);
-  if (!integer || !llvm::is_contained({2u, 4u, 8u}, integer.getWidth()) ||
-      integer.isSigned())
+  std::unique_ptr<Codec> codec = getCodec(codes);
+  if (!codec)
     return emitError()
-           << "expected codes i2, i4, i8, ui2, ui4, ui8 or none, got " << codes;
-  if (!scale || !isMetadataType(scale))
-    return emitError() << "expected scale f16 or f32, got " << scale;
-  if (zero && !isMetadataType(zero))
-    return emitError() << "expected zero 'min f16' or 'min f32', got 'min "
-                       << zero << "'";
-  if (integer.isUnsigned() && !zero)
-    return emitError() << "unsigned codes " << codes
-                       << " need a zero: expected 'zero = min f16' or 'zero = "
-                          "min f32'";
-  if (!integer.isUnsigned() && zero)
-    return emitError() << "a zero needs unsigned codes: expected ui"
-                       << integer.getWidth() << ", got " << codes;
-  if (!zero && range == RangePolicy::MinMax)
-    return emitError() << "range minmax needs a zero; without one expected "
-                          "range absmax";
-  if (zero && range == RangePolicy::AbsMax)
-    return emitError() << "range absmax takes no zero; with 'min " << zero
-                       << "' expected range minmax";
+           << "expected codes of i2, i3, i4, i5, i6, i8, ui2, ui3, ui4, ui5, "
+              "ui6, ui8, f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN, f4E2M1FN, a "
+              "#kvq.codebook or none, got "
+           << codes;
+  if (!scale || !isScaleType(scale))
+    return emitError()
+           << "expected scale f16, bf16, f32, f8E8M0FNU or f8E4M3FN, got "
+           << scale;
+  if (auto codebook = dyn_cast<CodebookAttr>(codes);
+      codebook && isa<Float8E8M0FNUType>(scale) && !codebook.hasZero())
+    return emitError() << "scale f8E8M0FNU is never 0, and neither is a value "
+                          "of "
+                       << codebook
+                       << ": expected another scale, or a value 0.0, for "
+                          "groups of zeros";
+  if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
+      failed(verifyRange(emitError, zeroKind, zero, range, clip)))
+    return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
                           "its range is never known at append: expected a "
@@ -202,11 +299,6 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
-  if (tokens > 1 && channels != 1)
-    return emitError() << "a group of " << tokens
-                       << " tokens must have 1 channel, got "
-                       << (channels == kWholeAxis ? std::string("*")
-                                                  : std::to_string(channels));
   return success();
 }
 
@@ -220,10 +312,11 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
   if (int64_t group = getGroupChannels(headDim); headDim % group != 0)
     return emitError() << "group of " << group
                        << " channels does not divide head_dim " << headDim;
-  if (int64_t perByte = 8 / getCodeBits(); headDim % perByte != 0)
-    return emitError() << getCodeBits() << "-bit codes fill whole bytes only "
-                       << "if " << perByte << " divides head_dim, got "
-                       << headDim;
+  // Each part of a code, a power of two of bits, fills whole bytes.
+  unsigned bits = getCodeBits(), lastPart = bits & -bits;
+  if (int64_t perByte = 8 / lastPart; headDim % perByte != 0)
+    return emitError() << bits << "-bit codes fill whole bytes only if "
+                       << perByte << " divides head_dim, got " << headDim;
   return success();
 }
 
@@ -232,19 +325,20 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 FormatAttr FormatAttr::getExact(MLIRContext *context) {
-  return FormatAttr::get(context, NoneType::get(context), /*tokens=*/1,
-                         /*channels=*/1, /*scale=*/Type(), /*zero=*/Type(),
-                         RangePolicy::AbsMax);
+  return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
+                         /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
+                         ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
+                         APFloat(1.0f));
 }
 
-bool FormatAttr::isExact() const { return isa<NoneType>(getCodes()); }
+bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
 
 unsigned FormatAttr::getCodeBits() const {
-  return isExact() ? 0 : cast<IntegerType>(getCodes()).getWidth();
+  return isExact() ? 0 : getCodec(getCodes())->getBits();
 }
 
 bool FormatAttr::hasSignedCodes() const {
-  return !isExact() && !cast<IntegerType>(getCodes()).isUnsigned();
+  return !isExact() && getCodec(getCodes())->isSigned();
 }
 
 int64_t FormatAttr::getGroupTokens() const { return getTokens(); }
@@ -255,13 +349,13 @@ int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
 
 Type FormatAttr::getScaleType() const { return getScale(); }
 
-Type FormatAttr::getZeroType() const { return getZero(); }
+Type FormatAttr::getZeroType() const {
+  Type zero = getZero();
+  if (zero && zero.isUnsignedInteger())
+    return IntegerType::get(getContext(), zero.getIntOrFloatBitWidth());
+  return zero;
+}
 
 int64_t FormatAttr::getPackedBytes(int64_t headDim) const {
   return llvm::divideCeil(headDim * getCodeBits(), 8);
-}
-
-double FormatAttr::getMaxCode() const {
-  unsigned bits = getCodeBits();
-  return hasSignedCodes() ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
 }

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AggregatedOpInterface of quantize, dequantize, pack and unpack:
-// linalg.generic on tensors, with the format's arithmetic in the bodies. What
-// is written goes into the op's inits or views of them, so that bufferization
-// is in place.
+// AggregatedOpInterface of quantize and dequantize: linalg.generic on tensors,
+// with the format's arithmetic in the bodies. What is written goes into the
+// op's inits or views of them, so that bufferization is in place.
 //
 //===----------------------------------------------------------------------===//
+
+#include "TensorSlices.h"
 
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
@@ -284,35 +285,6 @@ static Value buildDequantize(OpBuilder &b, Location loc, FormatInterface format,
   return loops.join(b, loc, values, initType);
 }
 
-/// The offsets, sizes and strides of the rows `[offset, offset + size)` of
-/// `value` along `axis`.
-static void getSlice(OpBuilder &b, Location loc, Value value, int64_t axis,
-                     OpFoldResult offset, OpFoldResult size,
-                     SmallVectorImpl<OpFoldResult> &offsets,
-                     SmallVectorImpl<OpFoldResult> &sizes,
-                     SmallVectorImpl<OpFoldResult> &strides) {
-  sizes = tensor::getMixedSizes(b, loc, value);
-  offsets.assign(sizes.size(), b.getIndexAttr(0));
-  strides.assign(sizes.size(), b.getIndexAttr(1));
-  offsets[axis] = offset;
-  sizes[axis] = size;
-}
-
-static Value buildSlice(OpBuilder &b, Location loc, Value value, int64_t axis,
-                        OpFoldResult offset, OpFoldResult size) {
-  SmallVector<OpFoldResult> offsets, sizes, strides;
-  getSlice(b, loc, value, axis, offset, size, offsets, sizes, strides);
-  return tensor::ExtractSliceOp::create(b, loc, value, offsets, sizes, strides);
-}
-
-static Value buildInsert(OpBuilder &b, Location loc, Value slice, Value into,
-                         int64_t axis, OpFoldResult offset, OpFoldResult size) {
-  SmallVector<OpFoldResult> offsets, sizes, strides;
-  getSlice(b, loc, into, axis, offset, size, offsets, sizes, strides);
-  return tensor::InsertSliceOp::create(b, loc, slice, into, offsets, sizes,
-                                       strides);
-}
-
 /// Dequantizes the full groups of tokens, then the last one, of which only
 /// some tokens (perhaps none) are there.
 static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
@@ -364,117 +336,4 @@ FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
         singleRow ? MetadataRows::Single : MetadataRows::PerGroup)};
   return SmallVector<Value>{
       buildDequantizePartialGroup(b, loc, format, getInputs(), init)};
-}
-
-//===----------------------------------------------------------------------===//
-// PackOp, UnpackOp
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The planes of packed codes: plane p of a row, `bytes` codes, lies in bits
-/// `p * bits` and up of the row's bytes (rule R13).
-struct Planes {
-  Planes(FormatInterface format, RankedTensorType codes)
-      : bits(format.getCodeBits()), count(8 / bits),
-        bytes(format.getPackedBytes(codes.getShape().back())) {}
-
-  unsigned bits;
-  unsigned count;
-  int64_t bytes;
-};
-
-} // namespace
-
-static Value buildI8(OpBuilder &b, Location loc, int64_t value) {
-  return arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(b.getI8Type(), APInt(8, value)));
-}
-
-/// An elementwise generic from `inputs` to `init`, all of one shape.
-static Value buildElementwise(
-    OpBuilder &b, Location loc, ValueRange inputs, Value init,
-    function_ref<Value(OpBuilder &, Location, ValueRange)> buildBody) {
-  int64_t rank = cast<RankedTensorType>(init.getType()).getRank();
-  SmallVector<AffineMap> maps(inputs.size() + 1,
-                              b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, loc, init.getType(), inputs, init, maps, iterators,
-             [&](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(b, loc, buildBody(b, loc, args));
-             })
-      .getResult(0);
-}
-
-/// With 8 bits the bytes are the codes: a copy, as the destination is written
-/// even where the caller never looks at the result.
-static SmallVector<Value> buildCopy(OpBuilder &b, Location loc, Value source,
-                                    Value destination) {
-  return {linalg::CopyOp::create(b, loc, source, destination).getResult(0)};
-}
-
-FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
-  Location loc = getLoc();
-  Value codes = getInputs().front();
-  auto type = cast<RankedTensorType>(codes.getType());
-  Planes planes(getFormat(), type);
-  if (planes.count == 1)
-    return buildCopy(b, loc, codes, getInits().front());
-
-  // One input a plane, so that a byte is written once and shifts are constant.
-  SmallVector<Value> inputs;
-  for (unsigned plane = 0; plane < planes.count; ++plane)
-    inputs.push_back(buildSlice(b, loc, codes, type.getRank() - 1,
-                                b.getIndexAttr(plane * planes.bytes),
-                                b.getIndexAttr(planes.bytes)));
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value mask = buildI8(b, loc, (1 << planes.bits) - 1);
-    Value byte = arith::AndIOp::create(b, loc, args[0], mask);
-    for (unsigned plane = 1; plane < planes.count; ++plane) {
-      Value field = arith::AndIOp::create(b, loc, args[plane], mask);
-      field = arith::ShLIOp::create(b, loc, field,
-                                    buildI8(b, loc, plane * planes.bits));
-      byte = arith::OrIOp::create(b, loc, byte, field);
-    }
-    return byte;
-  };
-  return SmallVector<Value>{
-      buildElementwise(b, loc, inputs, getInits().front(), body)};
-}
-
-FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
-  Location loc = getLoc();
-  Value bytes = getInputs().front();
-  Value codes = getInits().front();
-  auto type = cast<RankedTensorType>(codes.getType());
-  Planes planes(getFormat(), type);
-  if (planes.count == 1)
-    return buildCopy(b, loc, bytes, codes);
-
-  bool isSigned = getFormat().hasSignedCodes();
-  for (unsigned plane = 0; plane < planes.count; ++plane) {
-    auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-      Value field = args.front();
-      if (plane != 0)
-        field = arith::ShRUIOp::create(b, loc, field,
-                                       buildI8(b, loc, plane * planes.bits));
-      field = arith::AndIOp::create(b, loc, field,
-                                    buildI8(b, loc, (1 << planes.bits) - 1));
-      if (!isSigned)
-        return field;
-      // Sign extension without an arithmetic shift of bytes, which x86 lacks.
-      Value sign = buildI8(b, loc, 1 << (planes.bits - 1));
-      field = arith::XOrIOp::create(b, loc, field, sign);
-      return arith::SubIOp::create(b, loc, field, sign).getResult();
-    };
-    OpFoldResult offset = b.getIndexAttr(plane * planes.bytes);
-    OpFoldResult size = b.getIndexAttr(planes.bytes);
-    int64_t axis = type.getRank() - 1;
-    Value part = buildSlice(b, loc, codes, axis, offset, size);
-    part = buildElementwise(b, loc, bytes, part, body);
-    codes = buildInsert(b, loc, part, codes, axis, offset, size);
-  }
-  return SmallVector<Value>{codes};
 }

@@ -20,12 +20,13 @@ static std::string toText(Type type) {
   return text;
 }
 
-/// Index counts as an integer of 64 bits: it is one on every CPU target.
+/// Index counts as an integer of 64 bits: it is one on every CPU target. Floats
+/// that C and NumPy lack are passed as their bit patterns.
 static bool setElement(ArgumentSpec &argument, Type type) {
-  if (!type.isIntOrIndexOrFloat() || type.isBF16())
+  if (!type.isIntOrIndexOrFloat())
     return false;
-  argument.kind =
-      isa<FloatType>(type) ? ElementKind::Float : ElementKind::Integer;
+  bool isNumber = type.isF16() || type.isF32() || type.isF64();
+  argument.kind = isNumber ? ElementKind::Float : ElementKind::Integer;
   argument.bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   return argument.bits == 8 || argument.bits == 16 || argument.bits == 32 ||
          argument.bits == 64;

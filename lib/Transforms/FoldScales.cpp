@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// With value = code * s + z, where s and z are shared by a group, the sum over
-// an axis takes s out as far as the group reaches along that axis, and z as a
-// sum of the other operand. Which of the four cases applies follows from the
-// group's token extent and from the axis that is reduced.
+// With value = code * s + z, where s and the offset z are shared by a group,
+// the sum over an axis takes s out as far as the group reaches along that axis,
+// and z as a sum of the other operand. Which of the four cases applies follows
+// from the group's token extent and from the axis that is reduced.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -66,20 +68,42 @@ public:
   Value run() {
     bool sharedByTokens = format.getGroupTokens() > 1;
     if (op.reducesChannels)
-      return sharedByTokens ? foldKeysOfChannel() : foldKeysOfToken();
-    return sharedByTokens ? foldValuesOfChannel() : foldValuesOfToken();
+      return sharedByTokens ? foldKeysOfBlock() : foldKeysOfToken();
+    return sharedByTokens ? foldValuesOfBlock() : foldValuesOfToken();
   }
 
 private:
   Value foldKeysOfToken();
-  Value foldKeysOfChannel();
+  Value foldKeysOfBlock();
   Value foldValuesOfToken();
-  Value foldValuesOfChannel();
+  Value foldValuesOfBlock();
 
   /// `value` with its axis of all channels split into groups x channels; as it
   /// is where one group holds them all.
-  Value splitChannels(Value value);
-  Value joinChannels(Value value, Type type);
+  Value splitChannels(Value value) {
+    return groups == 1 ? value : expandChannels(value);
+  }
+  Value joinChannels(Value value, Type type) {
+    return groups == 1 ? value : collapseChannels(value, type);
+  }
+  /// Axes of rows of all channels where tokens share metadata: split into
+  /// groups and channels unless each channel is a group.
+  struct BlockAxes {
+    StringRef rows, groups, channels;
+  };
+  BlockAxes getBlockAxes() {
+    if (groups == headDim)
+      return {"rc", "c", "c"};
+    return {"rgc", "g", "gc"};
+  }
+  Value splitBlock(Value value) {
+    return groups == headDim ? value : expandChannels(value);
+  }
+  Value joinBlock(Value value, Type type) {
+    return groups == headDim ? value : collapseChannels(value, type);
+  }
+  Value expandChannels(Value value);
+  Value collapseChannels(Value value, Type type);
   /// Metadata without its axis of extent 1.
   Value dropUnitAxis(Value value);
 
@@ -103,6 +127,26 @@ private:
                  StructuredOperand right, StructuredOperand output) {
     return buildContraction(b, loc, axes, reduced, left, right, output,
                             buildExtend);
+  }
+  /// output += left * offset of each group, whose axes are `groupAxes`.
+  Value contractOffsets(StringRef axes, StringRef reduced,
+                        StructuredOperand left, StringRef groupAxes,
+                        StructuredOperand output) {
+    auto getMetadata = [&](Value value) -> StructuredOperand {
+      return {groupAxes.size() == 1 ? dropUnitAxis(value) : value, groupAxes};
+    };
+    SmallVector<StructuredOperand> inputs = {left, getMetadata(zeros)};
+    if (format.offsetNeedsScale())
+      inputs.push_back(getMetadata(scales));
+    auto body = [&](OpBuilder &b, Location loc, ValueRange ins,
+                    ValueRange outs) {
+      Value scale = ins.size() == 3 ? ins[2] : Value();
+      Value offset = format.buildOffset(b, loc, scale, ins[1]);
+      Value product = buildMul(b, loc, ins[0], offset);
+      return SmallVector<Value>{buildAdd(b, loc, outs[0], product)};
+    };
+    return buildStructuredOp(b, loc, axes, reduced, inputs, {output}, body)
+        .front();
   }
   /// output = left * right, without a sum.
   Value multiply(StringRef axes, StructuredOperand left,
@@ -142,9 +186,7 @@ private:
 // Shapes
 //===----------------------------------------------------------------------===//
 
-Value ScaleFolder::splitChannels(Value value) {
-  if (groups == 1)
-    return value;
+Value ScaleFolder::expandChannels(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape = {type.getDimSize(0), groups, headDim / groups};
   SmallVector<OpFoldResult> extents = {tensor::getMixedSize(b, loc, value, 0),
@@ -154,9 +196,7 @@ Value ScaleFolder::splitChannels(Value value) {
       SmallVector<ReassociationIndices>{{0}, {1, 2}}, extents);
 }
 
-Value ScaleFolder::joinChannels(Value value, Type type) {
-  if (groups == 1)
-    return value;
+Value ScaleFolder::collapseChannels(Value value, Type type) {
   return tensor::CollapseShapeOp::create(
       b, loc, cast<RankedTensorType>(type), value,
       SmallVector<ReassociationIndices>{{0}, {1, 2}});
@@ -185,8 +225,7 @@ Value ScaleFolder::foldKeysOfToken() {
       return result;
     Value sums = accumulate("rc", "c", {query, "rc"},
                             {zeroScratch({rows}, {fixed(rows)}), "r"});
-    return contract("rt", "", {sums, "r"}, {dropUnitAxis(zeros), "t"},
-                    {result, "rt"});
+    return contractOffsets("rt", "", {sums, "r"}, "t", {result, "rt"});
   }
   Value dots = contractCodes("rtgc", "c", {query, "rgc"}, {splitCodes, "tgc"},
                              {zeroScratch({rows, tokenBound, groups},
@@ -199,21 +238,28 @@ Value ScaleFolder::foldKeysOfToken() {
   Value sums = accumulate(
       "rgc", "c", {query, "rgc"},
       {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
-  return contract("rtg", "g", {sums, "rg"}, {zeros, "tg"}, {result, "rt"});
+  return contractOffsets("rtg", "g", {sums, "rg"}, "tg", {result, "rt"});
 }
 
-/// score[r, t] += sum_c (q[r, c] s[c]) code[t, c] + sum_c q[r, c] z[c].
-Value ScaleFolder::foldKeysOfChannel() {
-  Value query =
-      multiply("rc", {op.other, "rc"}, {dropUnitAxis(scales), "c"},
-               {scratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
-  Value result = contractCodes("rtc", "c", {query, "rc"}, {codes, "tc"},
+/// score[r, t] += sum_gc (q[r, g, c] s[g]) code[t, g, c]
+///              + sum_gc q[r, g, c] z[g].
+/// One row of metadata serves all tokens of the block, so it goes into the
+/// query once, however many channels share a scale.
+Value ScaleFolder::foldKeysOfBlock() {
+  BlockAxes block = getBlockAxes();
+  Value query = splitBlock(op.other);
+  Value scaled = multiply(
+      block.rows, {query, block.rows}, {dropUnitAxis(scales), block.groups},
+      {splitBlock(scratch({rows, headDim}, {fixed(rows), fixed(headDim)})),
+       block.rows});
+  scaled = joinBlock(scaled, op.other.getType());
+  Value result = contractCodes("rtc", "c", {scaled, "rc"}, {codes, "tc"},
                                {op.output, "rt"});
   if (!zeros)
     return result;
   Value shift =
-      contract("rc", "c", {op.other, "rc"}, {dropUnitAxis(zeros), "c"},
-               {zeroScratch({rows}, {fixed(rows)}), "r"});
+      contractOffsets(block.rows, block.channels, {query, block.rows},
+                      block.groups, {zeroScratch({rows}, {fixed(rows)}), "r"});
   return accumulate("rt", "", {shift, "r"}, {result, "rt"});
 }
 
@@ -228,9 +274,8 @@ Value ScaleFolder::foldValuesOfToken() {
                                  {op.output, "rc"});
     if (!zeros)
       return result;
-    Value shift =
-        contract("rt", "t", {op.other, "rt"}, {dropUnitAxis(zeros), "t"},
-                 {zeroScratch({rows}, {fixed(rows)}), "r"});
+    Value shift = contractOffsets("rt", "t", {op.other, "rt"}, "t",
+                                  {zeroScratch({rows}, {fixed(rows)}), "r"});
     return accumulate("rc", "", {shift, "r"}, {result, "rc"});
   }
   Value weights = multiply("rtg", {op.other, "rt"}, {scales, "tg"},
@@ -241,27 +286,30 @@ Value ScaleFolder::foldValuesOfToken() {
                                {splitChannels(codes), "tgc"},
                                {splitChannels(op.output), "rgc"});
   if (zeros) {
-    Value shift = contract(
-        "rgt", "t", {op.other, "rt"}, {zeros, "tg"},
+    Value shift = contractOffsets(
+        "rgt", "t", {op.other, "rt"}, "tg",
         {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
     result = accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
   }
   return joinChannels(result, op.output.getType());
 }
 
-/// acc[r, c] += s[c] (sum_t p[r, t] code[t, c]) + z[c] (sum_t p[r, t]).
-Value ScaleFolder::foldValuesOfChannel() {
+/// acc[r, g, c] += s[g] (sum_t p[r, t] code[t, g, c]) + z[g] (sum_t p[r, t]).
+Value ScaleFolder::foldValuesOfBlock() {
+  BlockAxes block = getBlockAxes();
   Value sums = contractCodes(
       "rct", "t", {op.other, "rt"}, {codes, "tc"},
       {zeroScratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
-  Value result = contract("rc", "", {sums, "rc"}, {dropUnitAxis(scales), "c"},
-                          {op.output, "rc"});
-  if (!zeros)
-    return result;
-  Value weight = accumulate("rt", "t", {op.other, "rt"},
-                            {zeroScratch({rows}, {fixed(rows)}), "r"});
-  return contract("rc", "", {weight, "r"}, {dropUnitAxis(zeros), "c"},
-                  {result, "rc"});
+  Value result = contract(block.rows, "", {splitBlock(sums), block.rows},
+                          {dropUnitAxis(scales), block.groups},
+                          {splitBlock(op.output), block.rows});
+  if (zeros) {
+    Value weight = accumulate("rt", "t", {op.other, "rt"},
+                              {zeroScratch({rows}, {fixed(rows)}), "r"});
+    result = contractOffsets(block.rows, "", {weight, "r"}, block.groups,
+                             {result, block.rows});
+  }
+  return joinBlock(result, op.output.getType());
 }
 
 //===----------------------------------------------------------------------===//

@@ -122,12 +122,16 @@ class Cache:
             for tokens in (capacity, "?")
         )
         self._storage = {
-            name: _allocate(shape, DTYPES[element], alignment, fill)
+            name: _allocate(shape, self._dtype(name, element), alignment, fill)
             for name, shape, element, alignment in _kvq.cache_components(self.type, capacity)
         }
         self._arrays = tuple(self._storage.values())
         self._lengths = np.zeros(batch, np.int64)
         self._flushed = np.zeros(batch, np.int64)
+
+    def _dtype(self, component: str, element: str) -> np.dtype:
+        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
+        return DTYPES[self.format.zero if component == "zeros" else element]
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"
@@ -154,6 +158,7 @@ class Cache:
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
+        bf16 and 8-bit floats show as their bits.
         """
         return dict(self._storage)
 
@@ -350,7 +355,7 @@ class Cache:
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
             str(self.format),
-            (self.format.tokens, self.format.scale, self.format.zero, self._groups()),
+            (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
         )

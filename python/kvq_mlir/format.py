@@ -6,7 +6,16 @@ import numpy as np
 
 from . import _kvq
 
-DTYPES = {"f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "i8": np.dtype(np.int8)}
+# NumPy has no bf16 and no floats of 8 bits: arrays of these hold bit patterns.
+DTYPES = {
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "bf16": np.dtype(np.uint16),
+    "f8E8M0FNU": np.dtype(np.uint8),
+    "f8E4M3FN": np.dtype(np.uint8),
+    "i8": np.dtype(np.int8),
+    "ui8": np.dtype(np.uint8),
+}
 
 
 class Format:
@@ -33,13 +42,13 @@ class Format:
 
     @property
     def signed(self) -> bool:
-        """Whether codes are signed, symmetric round zero; false if exact."""
+        """Whether codes are signed integers, symmetric round zero; false if exact."""
         return self._fields["signed"]
 
     @property
     def codes(self) -> str:
-        """The type of the codes: "i4", "ui8", "none" ..."""
-        return "none" if self.is_exact else f"{'' if self.signed else 'u'}i{self.bits}"
+        """The codes as written: "i4", "ui8", "f8E4M3FN", "#kvq.codebook<nf4>", "none" ..."""
+        return self._fields["codes"]
 
     @property
     def group(self) -> tuple[int, int | None] | None:
@@ -53,17 +62,27 @@ class Format:
 
     @property
     def scale(self) -> str | None:
-        """The type of the scale, "f16" or "f32"; None if exact."""
+        """The type of the scale: "f16", "bf16", "f32", "f8E8M0FNU" or "f8E4M3FN"; None if exact."""
         return self._fields["scale"]
 
     @property
     def zero(self) -> str | None:
-        """The type of the real minimum, "f16" or "f32"; None for symmetric codes and if exact."""
+        """The type of the zero, such as "f16" or "ui8"; None for symmetric codes and if exact."""
         return self._fields["zero"]
 
     @property
+    def zero_kind(self) -> str | None:
+        """"min" if the zero is the real minimum, "point" if it is a zero point, None without one."""
+        return self._fields["zero_kind"]
+
+    @property
+    def zero_element(self) -> str | None:
+        """The type of zeros in tensors: that of the zero, but "i8" for "ui8"."""
+        return self._fields["zero_element"]
+
+    @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax" or "minmax"; None if exact."""
+        """How the range of a group is taken: "absmax", "minmax" or "clip"; None if exact."""
         return self._fields["range"]
 
     def channels(self, head_dim: int) -> int:
@@ -79,7 +98,7 @@ class Format:
 
     @property
     def code_dtype(self) -> np.dtype:
-        """NumPy's type of a code, one a byte."""
+        """NumPy's type of a code, one a byte: of a float code the bits, of a codebook's the index."""
         return np.dtype(np.int8 if self.signed else np.uint8)
 
     def __str__(self) -> str:

@@ -25,7 +25,8 @@ class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
     codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads, tokens/n, dim/g] in the
-    format's types, for groups of n tokens and g channels; zeros is None with symmetric codes.
+    format's types, for groups of n tokens and g channels; the bits of bf16 and of 8-bit floats as uint16
+    and uint8; zeros is None with symmetric codes.
     """
 
     format: Format
@@ -79,7 +80,7 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
         np.empty(shape, DTYPES[fmt.scale]),
         np.empty(shape, DTYPES[fmt.zero]) if fmt.zero else None,
     )
-    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero, dim, groups, element)
+    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups, element)
     compiled.invoke("quantize", (_rows(np.ascontiguousarray(x)), *out._arrays()))
     return out
 
@@ -93,7 +94,7 @@ def dequantize(z: Quantized) -> np.ndarray:
     arrays = z._arrays()
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
     out = np.empty(z.codes.shape, np.float32)
-    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero, dim, groups)
+    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups)
     compiled.invoke("dequantize", (*arrays, _rows(out)))
     return out
 

@@ -56,6 +56,7 @@ static nb::tuple parseFormat(const std::string &text) {
       },
       text));
   nb::dict fields;
+  fields["codes"] = toText(format.getCodes());
   fields["bits"] = format.getCodeBits();
   fields["signed"] = format.hasSignedCodes();
   fields["tokens"] = format.getGroupTokens();
@@ -64,7 +65,12 @@ static nb::tuple parseFormat(const std::string &text) {
           ? nb::object(nb::none())
           : nb::object(nb::int_(format.getChannels()));
   fields["scale"] = toTextOrNone(format.getScaleType());
-  fields["zero"] = toTextOrNone(format.getZeroType());
+  fields["zero"] = toTextOrNone(format.getZero());
+  fields["zero_element"] = toTextOrNone(format.getZeroType());
+  fields["zero_kind"] =
+      format.getZero()
+          ? nb::object(nb::str(stringifyZeroKind(format.getZeroKind()).data()))
+          : nb::none();
   fields["range"] =
       format.isExact()
           ? nb::object(nb::none())

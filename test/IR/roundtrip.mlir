@@ -11,6 +11,16 @@
 // CHECK-DAG: #[[U2:[a-z0-9]+]] = #kvq.format<codes = ui2, group = [1, 8], scale = f16, zero = min f32, range = minmax>
 // CHECK-DAG: #[[U4:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, range = minmax>
 // CHECK-DAG: #[[U8:[a-z0-9]+]] = #kvq.format<codes = ui8, group = [1, *], scale = f32, zero = min f32, range = minmax>
+// CHECK-DAG: #[[I3:[a-z0-9]+]] = #kvq.format<codes = i3, group = [1, 8], scale = bf16, range = absmax>
+// CHECK-DAG: #[[U5:[a-z0-9]+]] = #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16, range = minmax>
+// CHECK-DAG: #[[F8:[a-z0-9]+]] = #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32, range = absmax>
+// CHECK-DAG: #[[F4:[a-z0-9]+]] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN, range = absmax>
+// CHECK-DAG: #[[MX:[a-z0-9]+]] = #kvq.format<codes = f6E3M2FN, group = [1, 16], scale = f8E8M0FNU, range = absmax>
+// CHECK-DAG: #[[POINT:[a-z0-9]+]] = #kvq.format<codes = ui8, group = [1, 16], scale = f16, zero = point ui8, range = minmax>
+// CHECK-DAG: #[[BLOCK:[a-z0-9]+]] = #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32, range = minmax>
+// CHECK-DAG: #[[CLIP:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = clip<0.9>>
+// CHECK-DAG: #[[NF4:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 16], scale = f16, range = absmax>
+// CHECK-DAG: #[[GIVEN:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16, range = absmax>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
@@ -39,6 +49,33 @@ func.func private @formats() attributes {
 // CHECK-SAME: [#kvq.region<first>, #kvq.region<codes>, #kvq.region<recent>]
 func.func private @regions() attributes {
   regions = [#kvq.region<first>, #kvq.region<codes>, #kvq.region<recent>]}
+
+// Codes, scales, zeros and ranges of each kind.
+
+// CHECK-LABEL: func.func private @kinds
+// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]]
+func.func private @kinds() attributes {kinds = [
+  #kvq.format<codes = i3, group = [1, 8], scale = bf16>,
+  #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16>,
+  #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>,
+  #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>,
+  #kvq.format<codes = f6E3M2FN, group = [1, 16], scale = f8E8M0FNU>,
+  #kvq.format<codes = ui8, group = [1, 16], scale = f16, zero = point ui8>,
+  #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32>,
+  #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = clip<9.0e-1>>,
+  #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 16], scale = f16>,
+  #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16>]}
+
+// The values of a name print as the name.
+
+// CHECK-LABEL: func.func private @codebooks
+// CHECK-SAME: [#kvq.codebook<nf4>, #kvq.codebook<iq4_nl>, #kvq.codebook<lloyd_max = 1>,
+// CHECK-SAME: #kvq.codebook<lloyd_max = 2>, #kvq.codebook<lloyd_max = 4>, #kvq.codebook<iq4_nl>]
+func.func private @codebooks() attributes {codebooks = [
+  #kvq.codebook<nf4>, #kvq.codebook<iq4_nl>, #kvq.codebook<lloyd_max = 1>,
+  #kvq.codebook<lloyd_max = 2>, #kvq.codebook<lloyd_max = 4>,
+  #kvq.codebook<values = [-127.0, -104.0, -83.0, -65.0, -49.0, -35.0, -22.0, -10.0,
+                          1.0, 13.0, 25.0, 38.0, 53.0, 69.0, 89.0, 113.0]>]}
 
 !exact = !kvq.cache<1x2x256x16xf32, #none>
 !plain = !kvq.cache<1x2x256x16xf16, #i4>

@@ -26,8 +26,10 @@
 // CHECK: arith.truncf %{{.*}} : f32 to f16
 // CHECK: %[[CG:.*]] = tensor.expand_shape %[[C]]
 // CHECK: %[[CODES:.*]] = linalg.generic {indexing_maps = [#[[$ROWS]], #[[$GROUPS]], #[[$ROWS]]], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%[[XG]], %[[SCALES]] : {{.*}}) outs(%[[CG]] : {{.*}})
-// CHECK: arith.divf
-// CHECK-NEXT: math.roundeven
+// Scales that are 0 or NaN give code 0 before anything is rounded.
+// CHECK: %[[Q:.*]] = arith.divf
+// CHECK: %[[SAFE:.*]] = arith.select %{{.*}}, %[[Q]], %cst
+// CHECK-NEXT: math.roundeven %[[SAFE]]
 // CHECK: arith.fptosi
 // CHECK: %[[JOINED:.*]] = tensor.collapse_shape %[[CODES]] {{\[\[}}0], [1], [2, 3]]
 // CHECK: return %[[JOINED]], %[[SCALES]]
@@ -191,4 +193,57 @@ func.func @bytes(%c: tensor<?x64xi8>, %b: tensor<?x64xi8>) -> tensor<?x64xi8> {
   %p = kvq.pack #f ins(%c : tensor<?x64xi8>) outs(%b : tensor<?x64xi8>) -> tensor<?x64xi8>
   %u = kvq.unpack #f ins(%p : tensor<?x64xi8>) outs(%b : tensor<?x64xi8>) -> tensor<?x64xi8>
   return %u : tensor<?x64xi8>
+}
+
+// -----
+
+// 3 bits: the low two of all codes, then the third ones.
+
+// CHECK-LABEL: func.func @pack_two_parts
+// CHECK: %[[LOW:.*]] = tensor.extract_slice %arg1[0, 0] [%{{.*}}, 16] [1, 1]
+// CHECK: tensor.extract_slice %arg0[0, 0] [%{{.*}}, 16] [1, 1]
+// CHECK: tensor.extract_slice %arg0[0, 48] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[L:.*]] = linalg.generic {{.*}} outs(%[[LOW]] :
+// CHECK: %[[B:.*]] = tensor.insert_slice %[[L]] into %arg1[0, 0] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[HIGH:.*]] = tensor.extract_slice %[[B]][0, 16] [%{{.*}}, 8] [1, 1]
+// CHECK: tensor.extract_slice %arg0[0, 56] [%{{.*}}, 8] [1, 1]
+// CHECK: %[[H:.*]] = linalg.generic {{.*}} outs(%[[HIGH]] :
+// CHECK: arith.shrui %in, %c2_i8
+// CHECK: tensor.insert_slice %[[H]] into %[[B]][0, 16] [%{{.*}}, 8] [1, 1]
+// BUFFER-LABEL: func.func @pack_two_parts
+// BUFFER-NOT: memref.alloc
+#f = #kvq.format<codes = i3, group = [1, 32], scale = f16>
+func.func @pack_two_parts(%c: tensor<?x64xi8>, %b: tensor<?x24xi8>) -> tensor<?x24xi8> {
+  %r = kvq.pack #f ins(%c : tensor<?x64xi8>) outs(%b : tensor<?x24xi8>) -> tensor<?x24xi8>
+  return %r : tensor<?x24xi8>
+}
+
+// -----
+
+// 6 bits: elements 16 to 31 have their low nibbles in the second half of the
+// first plane, and their upper bits in the second plane of pairs.
+
+// CHECK-LABEL: func.func @unpack_two_parts
+// CHECK-DAG: %[[SIGN:.*]] = arith.constant 32 : i8
+// CHECK: %[[L0:.*]] = tensor.extract_slice %arg0[0, 0] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[HIGH:.*]] = tensor.extract_slice %arg0[0, 32] [%{{.*}}, 16] [1, 1]
+// CHECK: linalg.generic {{.*}} ins(%[[L0]], %[[HIGH]] :
+// CHECK: tensor.insert_slice %{{.*}} into %arg1[0, 0] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[L1:.*]] = tensor.extract_slice %arg0[0, 16] [%{{.*}}, 16] [1, 1]
+// CHECK: linalg.generic {{.*}} ins(%[[L1]], %[[HIGH]] :
+// CHECK: arith.andi %in, %c15_i8
+// CHECK-NEXT: arith.shrui %{{.*}}, %c2_i8
+// CHECK-NEXT: arith.andi %{{.*}}, %c3_i8
+// CHECK-NEXT: arith.shli %{{.*}}, %c4_i8
+// CHECK-NEXT: arith.ori
+// CHECK-NEXT: arith.xori %{{.*}}, %[[SIGN]]
+// CHECK-NEXT: arith.subi %{{.*}}, %[[SIGN]]
+// CHECK: tensor.insert_slice %{{.*}} into %{{.*}}[0, 16] [%{{.*}}, 16] [1, 1]
+// CHECK: tensor.insert_slice %{{.*}} into %{{.*}}[0, 48] [%{{.*}}, 16] [1, 1]
+// BUFFER-LABEL: func.func @unpack_two_parts
+// BUFFER-NOT: memref.alloc
+#f = #kvq.format<codes = i6, group = [1, 32], scale = f16>
+func.func @unpack_two_parts(%b: tensor<?x48xi8>, %c: tensor<?x64xi8>) -> tensor<?x64xi8> {
+  %r = kvq.unpack #f ins(%b : tensor<?x48xi8>) outs(%c : tensor<?x64xi8>) -> tensor<?x64xi8>
+  return %r : tensor<?x64xi8>
 }

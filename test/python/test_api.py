@@ -56,7 +56,7 @@ def test_format_text_is_canonical():
     "text, message",
     [
         ("", "codes"),
-        ("codes = i5, group = [1, 32], scale = f16", "i5"),
+        ("codes = i7, group = [1, 32], scale = f16", "i7"),
         ("codes = i4, group = [1, 32]", "scale"),
         ("codes = i4, scale = f16", "group"),
         ("codes = ui4, group = [1, 32], scale = f16", "zero"),

@@ -25,6 +25,9 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
       loads and conversions. Accumulators of reductions stay in registers.
     - Where lanes are reduced, the accumulators of a block are reduced together
       by shuffles; results that are neighbours in memory are stored together.
+    - A `vector.extract` from a constant vector, at a position that an integer is
+      cast to (a codebook's value), is done lane by lane; LLVM makes one shuffle
+      of it where the target has one.
     - `math.exp2` of f32 becomes a polynomial: relative error below 1e-7,
       results below 2^-126 are 0, the same bits in vectors and scalars.
 

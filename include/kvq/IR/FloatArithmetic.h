@@ -33,8 +33,12 @@ Value buildClampToFinite(OpBuilder &builder, Location loc, Value value,
                          Type type);
 
 /// Emits the f32 `value` rounded to `type`, to nearest even and saturating
-/// (rules R1, R7 and R10).
+/// (rules R1, R7 and R10). Not for f8E8M0FNU, which only rounds up.
 Value buildRound(OpBuilder &builder, Location loc, Value value, Type type);
+
+/// Emits the f32 `value`, which is not negative and within the finite numbers
+/// of the 8-bit float `type`, rounded up; NaN stays NaN.
+Value buildRoundUp(OpBuilder &builder, Location loc, Value value, Type type);
 
 } // namespace mlir::kvq
 

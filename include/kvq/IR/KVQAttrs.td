@@ -21,7 +21,17 @@ class KVQ_Attr<string name, string attrMnemonic, list<Trait> traits = []>
 def KVQ_RangePolicy : I32Enum<"RangePolicy",
     "how the range of a group is taken from its values", [
   I32EnumCase<"AbsMax", 0, "absmax">,
-  I32EnumCase<"MinMax", 1, "minmax">
+  I32EnumCase<"MinMax", 1, "minmax">,
+  I32EnumCase<"Clip", 2, "clip">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_ZeroKind : I32Enum<"ZeroKind",
+    "what the zero of a group means", [
+  I32EnumCase<"None", 0, "none">,
+  I32EnumCase<"Min", 1, "min">,
+  I32EnumCase<"Point", 2, "point">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -45,27 +55,73 @@ def KVQ_TokenRegionAttr : EnumAttr<KVQ_Dialect, KVQ_TokenRegion, "region"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {
+  let summary = "the numbers that codes stand for, as a table";
+  let description = [{
+    ```mlir
+    #kvq.codebook<nf4>
+    #kvq.codebook<iq4_nl>
+    #kvq.codebook<lloyd_max = 3>
+    #kvq.codebook<values = [-1.0, -0.25, 0.25, 1.0]>
+    ```
+
+    Code i stands for the i-th value, an f32. A codebook is its values: a name is
+    short for them, and prints where they are the same.
+
+    | name | values |
+    |---|---|
+    | `nf4` | the 16 quantiles of a normal source of QLoRA's NormalFloat |
+    | `iq4_nl` | the 16 integers, -127 to 113, of ggml's type |
+    | `lloyd_max = b` | 2^b values with the least squared error for a normal source, b from 1 to 4 |
+    | `values` | 2 to 16 numbers, strictly increasing |
+
+    Codes take as many bits as the number of values needs; a code beyond the last
+    value, which quantization never produces, stands for the last one.
+
+    Errors: fewer than 2 or more than 16 values, values that do not increase or
+    are not finite, an unknown name, `lloyd_max` of other than 1 to 4 bits.
+  }];
+  let parameters = (ins "::mlir::DenseF32ArrayAttr":$values);
+  let extraClassDeclaration = [{
+    /// Bits of a code: as many as the number of values needs.
+    unsigned getBits() const;
+    /// Whether 0 is one of the values.
+    bool hasZero() const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     [DeclareAttrInterfaceMethods<KVQ_FormatInterface>]> {
   let summary = "how the elements of one side of a KV cache are stored";
   let description = [{
     ```mlir
     #kvq.format<codes = i4, group = [1, 32], scale = f16>
-    #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
+    #kvq.format<codes = ui3, group = [32, 8], scale = bf16, zero = min f16>
+    #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>
+    #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>
+    #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 64], scale = f16>
     #kvq.format<codes = none>
     ```
 
     | field | values | meaning |
     |---|---|---|
-    | `codes` | `i2 i4 i8` | signed codes, symmetric: within ±(2^(b-1)-1) |
-    | | `ui2 ui4 ui8` | unsigned codes, 0 .. 2^b-1; need `zero` |
+    | `codes` | `i2 i3 i4 i5 i6 i8` | signed codes, symmetric: within ±(2^(b-1)-1) |
+    | | `ui2 ui3 ui4 ui5 ui6 ui8` | unsigned codes, 0 .. 2^b-1; need `zero` |
+    | | `f8E4M3FN f8E5M2 f6E2M3FN f6E3M2FN f4E2M1FN` | floats, rounded to nearest even and saturating; a code is the bit pattern |
+    | | `#kvq.codebook<...>` | the nearest value of a table; a code is its index |
     | | `none` | elements kept exact; no other field |
     | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` for channels is the whole head dimension |
-    | `scale` | `f16 f32` | stored type of a scale |
+    | `scale` | `f16 bf16 f32` | stored type of a scale |
+    | | `f8E8M0FNU` | a power of two, rounded up so that nothing saturates |
+    | | `f8E4M3FN` | a small float; with integer codes of more than 4 bits rounded up |
     | `zero` | absent | symmetric |
-    | | `min f16`, `min f32` | the real minimum of the group; code 0 means it |
+    | | `min T`, T of `f16 bf16 f32` | the real minimum of the group; code 0 means it |
+    | | `point T`, T of `i8 ui8 f16 bf16 f32` | the code, not always a whole one, that 0 has; an integer one lies within the codes |
     | `range` | `absmax` | the range is ±max abs x; default without a zero |
     | | `minmax` | the range is [min x, max x]; default with one |
+    | | `clip<r>`, 0 < r <= 1 | the ends of either, times r; what lies outside saturates |
 
     A format prints in full, with `range` spelled out. Which tokens a group spans
     decides when its range can be known: with one token at append; with n tokens
@@ -73,25 +129,29 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     A group over all tokens (`[*, c]`) has an honest range only when that is
     given; as no static range can be written yet, the verifier rejects it.
 
-    Errors: an unknown or repeated field, a missing `group` or `scale`, signed
-    codes with a zero, unsigned codes without one, a metadata type other than
-    f16 and f32, `range` that does not fit the zero, several tokens and several
-    channels in one group.
+    Zeros are stored as the type that they are written with; integer ones as
+    bytes, `i8` in tensors. A `point ui8` byte counts from 0 to 255.
+
+    Errors: an unknown or repeated field, a missing `group` or `scale`, codes or
+    metadata of another type, unsigned codes without a zero and others with one,
+    a zero point whose type does not hold the codes, a codebook without the value
+    0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero, a
+    clip ratio out of bounds.
   }];
   let parameters = (ins
-    "::mlir::Type":$codes,
+    "::mlir::Attribute":$codes,
     "int64_t":$tokens,
     "int64_t":$channels,
     "::mlir::Type":$scale,
+    "::mlir::kvq::ZeroKind":$zeroKind,
     "::mlir::Type":$zero,
-    "::mlir::kvq::RangePolicy":$range);
+    "::mlir::kvq::RangePolicy":$range,
+    APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip);
   let extraClassDeclaration = [{
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;
     /// The exact format: elements kept as they are.
     static FormatAttr getExact(::mlir::MLIRContext *context);
-    /// Largest code as a float: 2^(b-1)-1 if signed, 2^b-1 if not.
-    double getMaxCode() const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

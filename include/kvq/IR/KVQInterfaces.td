@@ -28,7 +28,8 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "bool", "isExact">,
     InterfaceMethod<"Bits of one code; 0 when exact.",
       "unsigned", "getCodeBits">,
-    InterfaceMethod<"True when codes are signed (symmetric round zero).",
+    InterfaceMethod<"True when codes are two's complement integers, so that "
+                    "unpacking extends their sign.",
       "bool", "hasSignedCodes">,
     InterfaceMethod<"Tokens that share one scale; 1 when exact.",
       "int64_t", "getGroupTokens">,
@@ -37,8 +38,8 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "int64_t", "getGroupChannels", (ins "int64_t":$headDim)>,
     InterfaceMethod<"Stored type of a scale; null when exact.",
       "::mlir::Type", "getScaleType">,
-    InterfaceMethod<"Stored type of a zero (real minimum); null when there is "
-                    "none.",
+    InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
+                    "where it is an integer.",
       "::mlir::Type", "getZeroType">,
     InterfaceMethod<"Bytes that the codes of `headDim` channels of one token "
                     "take, packed.",
@@ -76,12 +77,25 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "::mlir::Value", "buildCodeValue",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$code)>,
-    InterfaceMethod<"Emits the f32 value of an i8 code: code value times scale, "
-                    "plus zero; two roundings, never fused.",
+    InterfaceMethod<"Emits the f32 value of an i8 code under stored metadata; "
+                    "each operation rounds, never fused.",
       "::mlir::Value", "buildDecode",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$code, "::mlir::Value":$scale,
-           "::mlir::Value":$zero)>
+           "::mlir::Value":$zero)>,
+    InterfaceMethod<[{
+        True when the offset of a group follows from its zero and its scale;
+        false when the zero alone gives it.
+      }],
+      "bool", "offsetNeedsScale">,
+    InterfaceMethod<[{
+        Emits the f32 offset of a group that has a `zero`: the value of a code
+        is its code value times the scale, plus the offset. `scale` may be null
+        where the offset does not need it.
+      }],
+      "::mlir::Value", "buildOffset",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$scale, "::mlir::Value":$zero)>
   ];
 }
 

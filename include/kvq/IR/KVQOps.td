@@ -21,7 +21,6 @@ class KVQ_Op<string mnemonic, list<Trait> traits = []>
     : Op<KVQ_Dialect, mnemonic, traits>;
 
 def KVQ_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
-def KVQ_MetadataTensor : RankedTensorOf<[F16, F32]>;
 def KVQ_CodeTensor : RankedTensorOf<[I8]>;
 def KVQ_LengthTensor : 1DTensorOf<[I64]>;
 
@@ -84,9 +83,11 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
 def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
   let summary = "codes, scales and zeros to float values";
   let description = [{
-    The inverse of `kvq.quantize`: value = code * scale, plus the zero if there
-    is one, in f32; for an output of another type rounded once more, finite
-    values to finite ones. It is tiled as `kvq.quantize` is.
+    The inverse of `kvq.quantize`, in f32: value = number * scale, where number
+    is what the code stands for, plus a real minimum; with a zero point
+    value = (number - point) * scale. For an output of another type it is
+    rounded once more, finite values to finite ones. It is tiled as
+    `kvq.quantize` is.
 
     Inputs are the outputs of `kvq.quantize`: codes `... x tokens x head_dim`
     (i8), scales, and zeros if the format has them; the output has the shape of
@@ -112,9 +113,10 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
   let description = [{
     `... x head_dim` codes to `... x packed bytes`. Planar within a row: with
     k = 8/bits codes in a byte, byte j holds element j in its lowest bits,
-    element j + head_dim/k in the next, and so on. Signed codes are two's
-    complement. With 8 bits the bytes are the codes. The tiling domain is all
-    axes but the last.
+    element j + head_dim/k in the next, and so on. Codes of 3, 5 and 6 bits are
+    two such parts, one behind the other in the row: the low 2, 4 and 4 bits,
+    then the remaining 1, 1 and 2. Signed codes are two's complement. With 8 bits
+    the bytes are the codes. The tiling domain is all axes but the last.
 
     Codes are i8 tensors of rank 2 or more, packed bytes i8 tensors with
     head_dim * bits / 8 as the last extent. What is above the lowest bits of a
@@ -544,8 +546,9 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     lie in `region`. Results, with t = end - begin tokens:
 
     - quantized: codes `t x head_dim` (i8, unpacked), scales, and zeros if the
-      format has them: `t x head_dim/g` with one token in a group, and
-      `1 x head_dim/g` with several, for such a range lies within one group;
+      format has them: `t x head_dim/g` with one token in a group of g channels,
+      and `1 x head_dim/g` with several, for such a range lies within one group
+      of tokens;
     - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked

@@ -67,7 +67,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
-    signed codes are two's complement. Rows start at a byte. Components start at
+    signed codes are two's complement. Codes of 3, 5 and 6 bits are two such
+    parts, one behind the other in the row: the low 2, 4 and 4 bits, then the
+    remaining 1, 1 and 2. Rows start at a byte. Components start at
     a multiple of 64 bytes where kvq allocates them.
 
     R+n-1 rows are enough for the recent window: whole groups leave it before an

@@ -235,10 +235,13 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     | one token, tokens reduced (values) | other operand times s, per channel group | sum of other operand times z |
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
 
+    z is the group's offset, as the format gives it: a real minimum, or minus the
+    zero point times the scale.
+
     The tile has to lie within one group where groups span several tokens (one
     row of scales), and to be a slice of storage of static size, as does the
-    number of rows; other contractions stay as they are. A `kvq.dequantize` that nothing reads any more
-    is erased.
+    number of rows; other contractions stay as they are. A `kvq.dequantize` that
+    nothing reads any more is erased.
 
     Of test/Transforms/fold-scales.mlir, abridged: keys in groups of 32 tokens,
     with a zero.
@@ -269,7 +272,8 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
 }
 
 def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
@@ -372,7 +376,7 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
 }
 
 def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",

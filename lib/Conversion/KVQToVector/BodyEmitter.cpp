@@ -135,10 +135,41 @@ static Value gather(OpBuilder &builder, memref::LoadOp load, Value memref,
                                   all, none);
 }
 
+/// `lookup` with its number in lanes, `positions`: one lane after the other, in
+/// a form that LLVM turns into one shuffle of the table.
+static Value lookUpLanes(OpBuilder &builder, vector::ExtractOp lookup,
+                         Value table, Value positions, int64_t lanes) {
+  Location loc = lookup.getLoc();
+  SmallVector<Value> elements;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value narrow = vector::ExtractOp::create(builder, loc, positions, lane);
+    // Not extended before it is taken out, or the shuffle is not recognised.
+    Value position = arith::IndexCastUIOp::create(
+        builder, loc, builder.getIndexType(), narrow);
+    elements.push_back(
+        vector::ExtractOp::create(builder, loc, table, OpFoldResult(position)));
+  }
+  auto type = VectorType::get({lanes}, lookup.getType());
+  return vector::FromElementsOp::create(builder, loc, type, elements);
+}
+
 Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
                           const Point &point, ValueRange accumulators) {
   if (auto index = dyn_cast<linalg::IndexOp>(op))
     return vectorIndex(index.getDim(), point);
+  if (isTableLookup(op)) {
+    auto lookup = cast<vector::ExtractOp>(op);
+    Value table = emitValue(lookup.getSource(), point, accumulators);
+    auto cast = lookup.getDynamicPosition()
+                    .front()
+                    .getDefiningOp<arith::IndexCastUIOp>();
+    Value position = emitValue(cast.getIn(), point, accumulators);
+    if (isa<VectorType>(position.getType()))
+      return lookUpLanes(builder, lookup, table, position, lanes);
+    position = emitValue(cast.getOut(), point, accumulators);
+    return vector::ExtractOp::create(builder, loc, table,
+                                     OpFoldResult(position));
+  }
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(emitValue(operand, point, accumulators));

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/bit.h"
@@ -64,6 +65,15 @@ static bool isGather(Operation &op,
                        [&](Value index) { return inLanes.contains(index); });
 }
 
+bool kvq::isTableLookup(Operation *op) {
+  auto extract = dyn_cast<vector::ExtractOp>(op);
+  return extract && extract.getSourceVectorType().getRank() == 1 &&
+         extract.getDynamicPosition().size() == 1 &&
+         extract.getDynamicPosition()
+             .front()
+             .getDefiningOp<arith::IndexCastUIOp>();
+}
+
 /// The widest element that lies in lanes, in bits; 0 if one cannot.
 static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
   unsigned widest = 8;
@@ -98,7 +108,7 @@ static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
     if (!isInLanes)
       continue;
     canLie &= index || OpTrait::hasElementwiseMappableTraits(&op) ||
-              isGather(op, inLanes);
+              isGather(op, inLanes) || isTableLookup(&op);
     for (Value result : op.getResults()) {
       visit(result.getType());
       inLanes.insert(result);

@@ -47,6 +47,10 @@ struct NestPlan {
   llvm::SmallBitVector axesOf(OpOperand *operand) const;
 };
 
+/// Whether `op`, of a structured op's body, reads an element of a constant
+/// vector at a position that an integer is cast to.
+bool isTableLookup(Operation *op);
+
 /// Plans loops over vectors whose f32 elements fill `vectorWidth` lanes. Fails
 /// where outputs do not correspond one to one with the parallel iterations.
 FailureOr<NestPlan> planNest(linalg::GenericOp op, int64_t vectorWidth);

@@ -148,3 +148,35 @@ func.func @last(%a: memref<?xf32>, %out: memref<1xf32>) {
   }
   return
 }
+
+// -----
+
+// A table is looked up lane by lane, at positions that are taken out before they
+// are extended: LLVM makes a shuffle of it.
+
+// CHECK-LABEL: func @table
+// CHECK:       %[[TABLE:.*]] = arith.constant dense<[0.0{{.*}}7.0{{.*}}]> : vector<8xf32>
+// CHECK:       %[[C:.*]] = vector.load %{{.*}} : memref<?x32xi8>, vector<8xi8>
+// CHECK:       %[[I:.*]] = arith.extui %[[C]] : vector<8xi8> to vector<8xi32>
+// CHECK:       %[[LOW:.*]] = arith.andi %[[I]]
+// CHECK:       %[[I0:.*]] = vector.extract %[[LOW]][0] : i32 from vector<8xi32>
+// CHECK:       %[[P0:.*]] = arith.index_castui %[[I0]] : i32 to index
+// CHECK:       %[[V0:.*]] = vector.extract %[[TABLE]][%[[P0]]] : f32 from vector<8xf32>
+// CHECK:       vector.extract %[[LOW]][7] : i32 from vector<8xi32>
+// CHECK:       %[[V:.*]] = vector.from_elements %[[V0]], {{.*}} : vector<8xf32>
+// CHECK:       vector.store %[[V]]
+func.func @table(%codes: memref<?x32xi8>, %out: memref<?x32xf32>) {
+  %table = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : vector<8xf32>
+  %seven = arith.constant 7 : i32
+  linalg.generic {indexing_maps = [affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (t, c)>],
+                  iterator_types = ["parallel", "parallel"]}
+      ins(%codes : memref<?x32xi8>) outs(%out : memref<?x32xf32>) {
+  ^bb0(%code: i8, %o: f32):
+    %wide = arith.extui %code : i8 to i32
+    %low = arith.andi %wide, %seven : i32
+    %position = arith.index_castui %low : i32 to index
+    %value = vector.extract %table[%position] : f32 from vector<8xf32>
+    linalg.yield %value : f32
+  }
+  return
+}
