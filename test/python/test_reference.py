@@ -1,10 +1,10 @@
 """The reference against values worked out by hand from docs and from the known faults of other systems ("case n")."""
 
 import math
-import secrets
 
 import numpy as np
 import pytest
+from conftest import fresh_rng
 from kvq_mlir import metrics, reference
 from kvq_mlir.reference import Cache, Format
 
@@ -26,12 +26,6 @@ def one_group(values, text: str, dtype: str = "f32"):
 def round_trip(x, text: str, dtype: str = "f32") -> np.ndarray:
     f = fmt(text)
     return reference.dequantize(*reference.quantize(np.asarray(x, np.float32), f, dtype), f)
-
-
-def fresh_rng() -> np.random.Generator:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")  # shown by pytest when the test fails
-    return np.random.default_rng(seed)
 
 
 # --- the text notation ---------------------------------------------------------------------------------------------

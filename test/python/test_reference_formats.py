@@ -1,22 +1,16 @@
 """The reference's formats beyond 2, 4 and 8 bit integers, against published and hand-worked values ("case n")."""
 
-import secrets
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from conftest import fresh_rng
 from kvq_mlir import reference
 from kvq_mlir.reference import Cache, Calibration, FloatType, Format
 
 
 def fmt(text: str) -> Format:
     return Format.parse(text)
-
-
-def fresh_rng() -> np.random.Generator:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")  # shown by pytest when the test fails
-    return np.random.default_rng(seed)
 
 
 def row(values) -> np.ndarray:

@@ -1,10 +1,10 @@
 """The bytes of engines' caches, against vectors worked out from the published rules and against other packers."""
 
-import secrets
 
 import gguf
 import numpy as np
 import pytest
+from conftest import fresh_rng
 from kvq_mlir.reference.layouts import (
     ggml,
     kivi,
@@ -22,12 +22,6 @@ J = np.arange(32)
 B = np.float32([-3, -1, 0, 1, 2.5, 4.5, 12, 7.4])
 FP4_GRID = [0.0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7]
 FP4_BLOCK = np.float32([*FP4_GRID, *(-v for v in FP4_GRID)])
-
-
-def fresh_rng() -> np.random.Generator:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")  # shown by pytest when the test fails
-    return np.random.default_rng(seed)
 
 
 def block(*values: float, size: int = 32, **at: float) -> np.ndarray:

@@ -1,11 +1,11 @@
 """The reference's range policies, codebooks and static ranges, against hand-worked and published values ("case n")."""
 
 import math
-import secrets
 import statistics
 
 import numpy as np
 import pytest
+from conftest import fresh_rng
 from kvq_mlir import reference
 from kvq_mlir.reference import Cache, Calibration, Codebook, FloatType, Format
 from kvq_mlir.reference.ranges import group_sum, tree_sum
@@ -13,12 +13,6 @@ from kvq_mlir.reference.ranges import group_sum, tree_sum
 
 def fmt(text: str) -> Format:
     return Format.parse(text)
-
-
-def fresh_rng() -> np.random.Generator:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")  # shown by pytest when the test fails
-    return np.random.default_rng(seed)
 
 
 def row(values) -> np.ndarray:

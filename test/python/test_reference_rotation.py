@@ -1,9 +1,9 @@
 """The reference's rotation and centring, against hand-worked and published values."""
 
-import secrets
 
 import numpy as np
 import pytest
+from conftest import fresh_rng
 from kvq_mlir import reference
 from kvq_mlir.reference import Cache, Calibration, FloatType, Format
 
@@ -13,12 +13,6 @@ F32_LARGEST = (2**24 - 1) * 2.0**104
 
 def fmt(text: str) -> Format:
     return Format.parse(text)
-
-
-def fresh_rng() -> np.random.Generator:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")  # shown by pytest when the test fails
-    return np.random.default_rng(seed)
 
 
 def row(values) -> np.ndarray:
