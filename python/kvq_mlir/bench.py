@@ -1,4 +1,5 @@
-"""`python -m kvq_mlir bench cpu`: fused decode attention beside dequantize-then-attend and memory speed."""
+"""`python -m kvq_mlir bench`: `cpu` times fused decode attention beside dequantize-then-attend and memory speed, `append`
+(in `bench_append`) the storing of new tokens."""
 
 from __future__ import annotations
 
@@ -196,7 +197,7 @@ def _report(results: list[PairResult], tokens: int, threads: int, blas: str, mem
 
     lines = [
         f"One decode step of one layer: {QUERY_HEADS} query heads over {KV_HEADS} KV heads, head dim {HEAD_DIM}, "
-        f"{tokens:,} tokens, float32 query, {plural(threads, 'thread')}",
+        f"{tokens:,} tokens, float32 query, 1 thread",
         f"{processor()}; NumPy {np.__version__} with {blas}",
         "",
         f"{'pair':8}{'cache MB':>10}{'fused µs':>22}{'ns/key':>9}{'GB/s':>8}{'read GB/s':>11}"
@@ -222,12 +223,21 @@ def _report(results: list[PairResult], tokens: int, threads: int, blas: str, mem
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command `bench`."""
-    parser.add_argument("target", choices=["cpu"], help="where the kernels run")
-    parser.add_argument("--tokens", type=int, default=4096, help="cached tokens (default: 4096)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of the kernels and of BLAS (default: 1)")
+    parser.add_argument("target", choices=["cpu", "append"], help="attention on the CPU, or appending")
+    parser.add_argument("--tokens", type=int, default=4096, help="tokens in the cache, or appended (default: 4096)")
+    parser.add_argument(
+        "--threads", type=int, help="threads of BLAS in the unfused way (default: 1); kernels run on one; only with cpu"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs the command; `InputError` for arguments that are out of range."""
-    run_cpu(arguments.tokens, arguments.threads, arguments.json)
+    if arguments.target == "cpu":
+        run_cpu(arguments.tokens, 1 if arguments.threads is None else arguments.threads, arguments.json)
+        return
+    from .bench_append import run_append
+
+    if arguments.threads is not None:
+        raise InputError("--threads: expected with cpu only, found with append, which runs on one thread")
+    run_append(arguments.tokens, arguments.json)

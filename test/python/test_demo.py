@@ -6,7 +6,7 @@ import math
 import kvq_mlir as kvq
 import numpy as np
 import pytest
-from kvq_mlir import bench, demo
+from kvq_mlir import bench, bench_append, demo
 from kvq_mlir.__main__ import main
 from kvq_mlir.metrics import key_score_error
 from kvq_mlir.model import Config, exact_attention
@@ -159,6 +159,11 @@ def test_unfused_attention_is_exact_attention():
         (["demo", "--text", "missing.txt"], "cannot read the text file missing.txt: No such file or directory"),
         (["bench", "cpu", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
         (["bench", "cpu", "--threads", "-1"], "--threads: expected at least 1, found -1"),
+        (["bench", "append", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
+        (
+            ["bench", "append", "--threads", "2"],
+            "--threads: expected with cpu only, found with append, which runs on one thread",
+        ),
     ],
 )
 def test_values_that_cannot_be(arguments, message, capsys, tmp_path, monkeypatch):
@@ -204,3 +209,14 @@ def test_bench_json(capsys, monkeypatch):
     for pair in result["pairs"]:
         assert pair["difference"] < 1e-5
         assert pair["fused"]["lower_quartile"] <= pair["fused"]["median"] <= pair["fused"]["upper_quartile"]
+
+
+def test_bench_append(capsys, monkeypatch):
+    monkeypatch.setattr(bench_append, "FORMATS", {name: bench_append.FORMATS[name] for name in ("i8", "ui4 channel")})
+    assert main(["bench", "append", "--tokens", "96", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [result["name"] for result in report["formats"]] == ["i8", "ui4 channel"]
+    for result in report["formats"]:
+        speed = 96 * report["kv_heads"] * report["head_dim"] * 2 / result["prompt"]["median"]
+        assert result["input_bytes_per_second"] == pytest.approx(speed)
+        assert 0 < result["step"]["median"] and result["prompt"]["calls"] >= 10
