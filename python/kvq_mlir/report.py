@@ -71,12 +71,13 @@ class Side:
     shape: Shape
     format: Format
     dtype: str
-    exact_first: int
-    recent: int
+    exact_first: int = 0
+    recent: int = 0
+    residual: int = 0
 
     def type(self, sequences: int) -> str:
         """The cache's type for one layer. Exact formats have no windows."""
-        windows = (0, 0) if self.format.is_exact else (self.exact_first, self.recent)
+        windows = (0, 0, None) if self.format.is_exact else (self.exact_first, self.recent, self.residual or None)
         return cache_type(
             sequences, self.shape.kv_heads, "?", self.shape.head_dim, self.format, self.dtype, *windows
         )
@@ -155,12 +156,15 @@ def make_sides(shape: Shape, arguments: argparse.Namespace) -> dict[str, Side]:
         if arguments.values is not None:
             raise InputError("--values: expected none for a latent row, whose first channels are the values")
         del texts["values"]
-    recent = dict(zip(("keys", "values"), arguments.recent * 2 if len(arguments.recent) == 1 else arguments.recent))
+    recent, residual = (
+        dict(zip(("keys", "values"), given * 2 if len(given) == 1 else given))
+        for given in (arguments.recent, arguments.residual)
+    )
     sides = {}
     for name, text in texts.items():
         try:
             fmt = Format(text or "codes = none")
-            sides[name] = Side(shape, fmt, arguments.dtype, arguments.exact_first, recent[name])
+            sides[name] = Side(shape, fmt, arguments.dtype, arguments.exact_first, recent[name], residual[name])
             sides[name].footprint(1)
         except _kvq.Error as error:
             raise InputError(f"--{name}: {error}") from error
@@ -177,7 +181,7 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
     measured = {name: side.measure(tokens, concurrency) for name, side in sides.items()}
     total = {kind: _whole(sum(Fraction(side[kind]["total"]) for side in measured.values())) for kind in KINDS}
     total["alignment_bytes"] = sum(side["alignment_bytes"] for side in measured.values())
-    exact = [Side(shape, Format("codes = none"), side.dtype, 0, 0) for side in sides.values()]
+    exact = [Side(shape, Format("codes = none"), side.dtype) for side in sides.values()]
     total["exact_bytes_per_token"] = sum(shape.layers * side.footprint(1).token_group_bytes["total"] for side in exact)
     result = {
         "layers": shape.layers,
@@ -285,6 +289,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="newest tokens that stay exact at least, where others are quantized: one number, or keys' and values'",
     )
+    parser.add_argument(
+        "--residual",
+        type=int,
+        nargs="+",
+        default=[0],
+        metavar="N",
+        help="newest tokens that stay exact until N are there, and are then quantized together; not with --recent",
+    )
     parser.add_argument("--exact-first", type=int, default=0, metavar="N", help="first tokens that stay exact")
     parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
     parser.add_argument("--tokens", type=int, required=True, metavar="N", help="tokens of each sequence")
@@ -300,9 +312,12 @@ def _check(arguments: argparse.Namespace) -> None:
             raise InputError(f"--{name.replace('_', '-')}: expected at least 1, found {number}")
     if arguments.tokens > MOST_TOKENS:
         raise InputError(f"--tokens: expected at most {MOST_TOKENS}, found {arguments.tokens}")
-    if len(arguments.recent) > 2:
-        raise InputError(f"--recent: expected one number, or one for keys and one for values, found {arguments.recent}")
-    for name, number in {"exact-first": arguments.exact_first, "recent": min(arguments.recent)}.items():
+    windows = {"recent": arguments.recent, "residual": arguments.residual}
+    for name, given in windows.items():
+        if len(given) > 2:
+            raise InputError(f"--{name}: expected one number, or one for keys and one for values, found {given}")
+    smallest = {name: min(given) for name, given in windows.items()}
+    for name, number in {"exact-first": arguments.exact_first, **smallest}.items():
         if number < 0:
             raise InputError(f"--{name}: expected at least 0, found {number}")
 

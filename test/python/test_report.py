@@ -221,6 +221,15 @@ def test_windows_and_sequences(capsys):
     assert "exact_first = 5, recent = 32>" in keys["type"] and "exact_first = 5>" in values["type"]
 
 
+def test_residual(capsys):
+    """The keys of KIVI: of 200 tokens 192 are quantized, 8 wait."""
+    formats = ("--keys", "codes = ui2, group = [32, 1], scale = f16, zero = min f16", "--residual", "32", "0")
+    shape = ("--layers", "1", "--kv-heads", "1", "--head-dim", "128")
+    retained = run_json(capsys, *shape, *formats, "--tokens", "200")["keys"]["retained_bytes"]
+    assert (retained["codes"], retained["scales"], retained["zeros"]) == (192 * 32, 6 * 256, 6 * 256)
+    assert retained["recent"] == 8 * 256
+
+
 def test_what_fits_is_the_most_that_fits(rng):
     shape = report.MODELS["smollm2-135m"]
     sides = {
@@ -324,6 +333,8 @@ def test_windows_that_do_not_fit(capsys):
         (["--layers", "0", "--kv-heads", "1", "--head-dim", "8"], "--layers: expected at least 1, found 0"),
         (["--model", "qwen2.5-7b", "--recent", "-1"], "--recent: expected at least 0, found -1"),
         (["--model", "qwen2.5-7b", "--recent", "1", "2", "3"], "--recent: expected one number, or one for keys"),
+        (["--model", "qwen2.5-7b", "--residual", "-1"], "--residual: expected at least 0, found -1"),
+        (["--model", "qwen2.5-7b", "--keys", K4_PER_CHANNEL, "--residual", "33"], "--keys: .*32 tokens, got 33"),
         (["--model", "qwen2.5-7b", "--keys", "codes = i4"], "--keys: .*group"),
         (
             ["--layers", "1", "--kv-heads", "1", "--head-dim", "80", "--values", I4],
