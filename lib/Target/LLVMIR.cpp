@@ -57,8 +57,7 @@ void kvq::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   tuning.LoopInterleaving = false;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
-  // What is left for LLVM hardly matters: O1, O3 and a handful of function
-  // passes are all within 5% of this.
+  // What is left for LLVM hardly matters: the IR comes hoisted and blocked.
   llvm::PassBuilder builder(&machine, tuning);
 
   llvm::LoopAnalysisManager loops;

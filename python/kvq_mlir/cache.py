@@ -57,6 +57,15 @@ def has_window(fmt: Format, recent: int, residual: int | None = None) -> bool:
     return recent + (residual or fmt.tokens) > 1
 
 
+def output_array(out: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """`out` if it is given and fits, else a new float32 array of `shape`; `Error` where it does not fit."""
+    if out is None:
+        return np.empty(shape, np.float32)
+    if out.shape != shape or out.dtype != np.float32:
+        raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
+    return out
+
+
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
     size = math.prod(shape) * dtype.itemsize
@@ -346,10 +355,7 @@ class Cache:
         """
         longest = int(self._lengths.max())
         shape = (self.batch, self.kv_heads, longest, self.head_dim)
-        if out is None:
-            out = np.empty(shape, np.float32)
-        elif out.shape != shape or out.dtype != np.float32:
-            raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
+        out = output_array(out, shape)
         compiled = kernel(
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, self.head_dim, self.dtype),

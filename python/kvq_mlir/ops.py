@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _kvq
-from .cache import Cache, check_type, element_text
+from .cache import Cache, check_type, element_text, output_array
 from .compiler import kernel
 from .format import DTYPES, Format
 from .ir import attention as _attention_ir
@@ -149,11 +149,7 @@ def attention(
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
     if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
         raise _kvq.Error(f"expected, in float32, a finite scale, got {scale}")
-    shape = (batch, q_heads, q_len, v.head_dim)
-    if out is None:
-        out = np.empty(shape, np.float32)
-    elif out.shape != shape or out.dtype != np.float32:
-        raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
+    out = output_array(out, (batch, q_heads, q_len, v.head_dim))
     compiled = kernel(
         _attention_ir.attention,
         (batch, q_heads, dim),
