@@ -146,6 +146,8 @@ ensure_venv() {
 # paths below the repository taken as relative, it finds them in the cache.
 export CCACHE_BASEDIR=$REPO
 export CCACHE_NOHASHDIR=1
+# What ccache asks for with precompiled headers.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 # build DIR [CMAKE-OPTION...]: brings the build tree DIR up to date.
 build() {
