@@ -43,6 +43,18 @@ static LogicalResult verifyFlushed(Operation *op, StringRef name,
 // EmptyOp, FromComponentsOp
 //===----------------------------------------------------------------------===//
 
+/// Checks that `values` have the types of as many components.
+static LogicalResult verifyComponents(Operation *op,
+                                      ArrayRef<StorageComponent> components,
+                                      OperandRange values) {
+  for (auto [component, value] : llvm::zip_equal(components, values))
+    if (value.getType() != component.getTensorType())
+      return op->emitOpError("expected ")
+             << stringifyComponentKind(component.kind) << " of type "
+             << component.getTensorType() << ", got " << value.getType();
+  return success();
+}
+
 LogicalResult EmptyOp::verify() {
   bool dynamic = ShapedType::isDynamic(getCache().getType().getCapacity());
   if (dynamic && !getCapacity())
@@ -52,7 +64,14 @@ LogicalResult EmptyOp::verify() {
     return emitOpError("expected no capacity operand, as the type's capacity "
                        "is ")
            << getCache().getType().getCapacity();
-  return success();
+  SmallVector<StorageComponent> given;
+  for (const StorageComponent &component : getCache().getType().getComponents())
+    if (component.given)
+      given.push_back(component);
+  if (given.size() != getGiven().size())
+    return emitOpError("expected ")
+           << given.size() << " given components, got " << getGiven().size();
+  return verifyComponents(*this, given, getGiven());
 }
 
 LogicalResult FromComponentsOp::verify() {
@@ -62,12 +81,7 @@ LogicalResult FromComponentsOp::verify() {
     return emitOpError("expected ")
            << components.size() << " storage components, got "
            << getComponents().size();
-  for (auto [component, value] : llvm::zip_equal(components, getComponents()))
-    if (value.getType() != component.getTensorType())
-      return emitOpError("expected ")
-             << stringifyComponentKind(component.kind) << " of type "
-             << component.getTensorType() << ", got " << value.getType();
-  return success();
+  return verifyComponents(*this, components, getComponents());
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,24 +13,6 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
-  switch (kind) {
-  case ComponentKind::Codes:
-    return "codes";
-  case ComponentKind::Values:
-    return "values";
-  case ComponentKind::Scales:
-    return "scales";
-  case ComponentKind::Zeros:
-    return "zeros";
-  case ComponentKind::First:
-    return "first";
-  case ComponentKind::Recent:
-    return "recent";
-  }
-  llvm_unreachable("unknown storage component");
-}
-
 //===----------------------------------------------------------------------===//
 // Syntax
 //===----------------------------------------------------------------------===//
@@ -200,6 +182,15 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
         {kind, {getBatch(), getHeads(), rows, rowSize}, type, kAlignment});
   };
 
+  // One row, the same for all sequences.
+  auto addGiven = [&](ComponentKind kind, int64_t rowSize, Type type) {
+    components.push_back({kind,
+                          {1, getHeads(), 1, rowSize},
+                          type,
+                          kAlignment,
+                          /*given=*/true});
+  };
+
   int64_t rows = getQuantizedRows(*this, capacity);
   if (format.isExact()) {
     add(ComponentKind::Values, rows, headDim, getElementType());
@@ -209,9 +200,15 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
     add(ComponentKind::Codes, rows, format.getPackedBytes(headDim),
         IntegerType::get(getContext(), 8));
-    add(ComponentKind::Scales, groupRows, groupsPerRow, format.getScaleType());
+    auto addMetadata = [&](ComponentKind kind, Type type) {
+      if (format.hasStaticRange())
+        addGiven(kind, groupsPerRow, type);
+      else
+        add(kind, groupRows, groupsPerRow, type);
+    };
+    addMetadata(ComponentKind::Scales, format.getScaleType());
     if (Type zero = format.getZeroType())
-      add(ComponentKind::Zeros, groupRows, groupsPerRow, zero);
+      addMetadata(ComponentKind::Zeros, zero);
   }
   if (getExactFirst() != 0)
     add(ComponentKind::First, getExactFirst(), headDim, getElementType());

@@ -43,6 +43,26 @@ static double getScaleCap(Type type, double largest) {
   return cap.isFinite() ? cap.convertToDouble() : limit.convertToDouble();
 }
 
+/// The least and the largest of what a given zero may be (rule R23).
+static std::pair<double, double> getZeroBounds(ZeroKind kind, Type type,
+                                               double largestCode) {
+  if (!isa<FloatType>(type))
+    return {0.0, largestCode};
+  double largest = APFloat::getLargest(getSemantics(type)).convertToDouble();
+  return {-largest, largest};
+}
+
+std::pair<double, double>
+FormatAttr::getGivenBounds(ComponentKind kind) const {
+  double largestCode = getCodec(getCodes())->getLargest();
+  if (kind == ComponentKind::Zeros)
+    return getZeroBounds(getZeroKind(), getZero(), largestCode);
+  assert(kind == ComponentKind::Scales && "not a given component");
+  double least = APFloat::getSmallest(getSemantics(getScale()))
+                     .convertToDouble();
+  return {least, getScaleCap(getScale(), largestCode)};
+}
+
 /// `extent` as a multiple of the smallest positive value of `type`; exact
 /// where the scale is subnormal.
 static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
@@ -198,9 +218,16 @@ Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
     number =
         arith::AddFOp::create(b, loc, number, buildPointValue(b, loc, zero));
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
-  // reach the conversion to a code (rule R8).
+  // reach the conversion to a code (rule R8), or where a NaN has not made the
+  // scale one (rule R23).
+  Value usable = buildIsPositive(b, loc, scale);
+  if (hasStaticRange()) {
+    Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD,
+                                           number, number);
+    usable = arith::AndIOp::create(b, loc, usable, isNumber);
+  }
   number =
-      arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), number,
+      arith::SelectOp::create(b, loc, usable, number,
                               buildF32(b, loc, codec->getNumberOfZero()));
   return codec->buildCode(b, loc, number);
 }

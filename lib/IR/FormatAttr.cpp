@@ -80,8 +80,8 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   fields.range = symbolizeRangePolicy(name);
   if (!fields.range)
     return parser.emitError(loc)
-           << "expected range absmax, minmax or clip<ratio>, got '" << name
-           << "'";
+           << "expected range absmax, minmax, clip<ratio> or static, got '"
+           << name << "'";
   if (fields.range != RangePolicy::Clip)
     return success();
   return failure(parser.parseLess() ||
@@ -252,11 +252,11 @@ static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
   bool hasZero = zeroKind != ZeroKind::None;
   if (!hasZero && range == RangePolicy::MinMax)
     return emitError() << "range minmax needs a zero; without one expected "
-                          "range absmax or clip";
+                          "range absmax, clip or static";
   if (hasZero && range == RangePolicy::AbsMax)
     return emitError() << "range absmax takes no zero; with '"
                        << stringifyZeroKind(zeroKind) << " " << zero
-                       << "' expected range minmax or clip";
+                       << "' expected range minmax, clip or static";
   float ratio = clip.convertToFloat();
   if (range == RangePolicy::Clip && !(ratio > 0.0f && ratio <= 1.0f))
     return emitError() << "expected a clip ratio above 0 and at most 1, got "
@@ -292,11 +292,17 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
       failed(verifyRange(emitError, zeroKind, zero, range, clip)))
     return failure();
-  if (tokens == kWholeAxis)
+  bool allTokens = tokens == kWholeAxis;
+  if (allTokens && range != RangePolicy::Static)
     return emitError() << "a group over all tokens needs a static range, since "
-                          "its range is never known at append: expected a "
-                          "number of tokens, got '*'";
-  if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
+                          "its range is never known at append: expected "
+                          "'range = static' or a number of tokens, got range "
+                       << stringifyRangePolicy(range) << " and '*'";
+  if (!allTokens && range == RangePolicy::Static)
+    return emitError() << "a static range is that of a group over all tokens: "
+                          "expected '*' for tokens, got "
+                       << tokens;
+  if ((tokens < 1 && !allTokens) || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
   return success();
@@ -341,7 +347,13 @@ bool FormatAttr::hasSignedCodes() const {
   return !isExact() && getCodec(getCodes())->isSigned();
 }
 
-int64_t FormatAttr::getGroupTokens() const { return getTokens(); }
+int64_t FormatAttr::getGroupTokens() const {
+  return hasStaticRange() ? 1 : getTokens();
+}
+
+bool FormatAttr::hasStaticRange() const {
+  return getRange() == RangePolicy::Static;
+}
 
 int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
   return getChannels() == kWholeAxis ? headDim : getChannels();

@@ -52,6 +52,9 @@ public:
   AffineMap getRowsMap() const { return rowsMap; }
   /// Maps the loops to an element of the metadata.
   AffineMap getGroupsMap() const { return groupsMap; }
+  /// Maps the loops to an element of metadata of the type `type`, of which an
+  /// axis of extent 1 serves all.
+  AffineMap getMetadataMap(Type type) const;
   /// The iterators of a reduction over each group.
   ArrayRef<utils::IteratorType> getReductionIterators() const {
     return iterators;
@@ -106,6 +109,22 @@ GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
   }
   rowsMap = AffineMap::getMultiDimIdentityMap(size(), context);
   groupsMap = AffineMap::get(size(), /*symbolCount=*/0, groups, context);
+}
+
+AffineMap GroupLoops::getMetadataMap(Type type) const {
+  SmallVector<AffineExpr> results(groupsMap.getResults());
+  for (auto [expr, extent] :
+       llvm::zip_equal(results, cast<RankedTensorType>(type).getShape()))
+    if (extent == 1)
+      expr = getAffineConstantExpr(0, groupsMap.getContext());
+  return AffineMap::get(size(), /*symbolCount=*/0, results,
+                        groupsMap.getContext());
+}
+
+/// How many rows of metadata serve rows that are full groups of tokens.
+static MetadataRows getMetadataRows(FormatInterface format) {
+  return format.hasStaticRange() ? MetadataRows::Single
+                                 : MetadataRows::PerGroup;
 }
 
 Value GroupLoops::split(OpBuilder &b, Location loc, Value rows) const {
@@ -220,6 +239,28 @@ static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
       .getResults();
 }
 
+/// The codes of the split `input` under its metadata, written into `init`.
+static Value buildCodes(OpBuilder &b, Location loc, FormatInterface format,
+                        const GroupLoops &loops, Value input,
+                        ArrayRef<Value> metadata, Value init) {
+  SmallVector<Value> inputs = {input};
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value part : metadata) {
+    inputs.push_back(part);
+    maps.push_back(loops.getMetadataMap(part.getType()));
+  }
+  maps.push_back(loops.getRowsMap());
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value zero = format.getZeroType() ? args[2] : Value();
+    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
+                                    args[1], zero);
+    linalg::YieldOp::create(b, loc, code);
+  };
+  return linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
+                                   loops.getParallelIterators(), body)
+      .getResult(0);
+}
+
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
   FormatInterface format = getFormat();
@@ -227,31 +268,20 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   ValueRange metadataInits = getInits().drop_front();
   GroupLoops loops(format,
                    cast<RankedTensorType>(getInputs().front().getType()),
-                   MetadataRows::PerGroup);
+                   getMetadataRows(format));
 
   Value input = loops.split(b, loc, getInputs().front());
-  SmallVector<Value> statistics =
-      buildStatistics(b, loc, format, loops, input, metadataInits.front());
-  SmallVector<Value> metadata =
-      ::buildMetadata(b, loc, format, statistics, metadataInits);
-
-  SmallVector<Value> inputs = {input};
-  llvm::append_range(inputs, metadata);
+  SmallVector<Value> metadata(getInputs().drop_front());
+  if (!format.hasStaticRange()) {
+    SmallVector<Value> statistics =
+        buildStatistics(b, loc, format, loops, input, metadataInits.front());
+    metadata = ::buildMetadata(b, loc, format, statistics, metadataInits);
+  }
   Value init = loops.split(b, loc, codesInit);
-  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
-  maps.front() = maps.back() = loops.getRowsMap();
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = metadata.size() == 2 ? args[2] : Value();
-    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
-                                    args[1], zero);
-    linalg::YieldOp::create(b, loc, code);
-  };
-  Value codes =
-      linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
-                                loops.getParallelIterators(), body)
-          .getResult(0);
+  Value codes = buildCodes(b, loc, format, loops, input, metadata, init);
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
-  llvm::append_range(results, metadata);
+  if (!format.hasStaticRange())
+    llvm::append_range(results, metadata);
   return results;
 }
 
@@ -269,10 +299,12 @@ static Value buildDequantize(OpBuilder &b, Location loc, FormatInterface format,
   splitInputs.front() = loops.split(b, loc, inputs.front());
   Value splitInit = loops.split(b, loc, init);
 
-  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
-  maps.front() = maps.back() = loops.getRowsMap();
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value metadata : inputs.drop_front())
+    maps.push_back(loops.getMetadataMap(metadata.getType()));
+  maps.push_back(loops.getRowsMap());
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = inputs.size() == 3 ? args[2] : Value();
+    Value zero = format.getZeroType() ? args[2] : Value();
     Value value = format.buildDecode(b, loc, args[0], args[1], zero);
     if (!initType.getElementType().isF32())
       value = buildRound(b, loc, value, initType.getElementType());
@@ -329,7 +361,8 @@ FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
   int64_t tokens = codes.getDimSize(axis);
   bool fullGroups =
       group == 1 || (!codes.isDynamicDim(axis) && tokens % group == 0);
-  bool singleRow = group != 1 && scales.getDimSize(axis) == 1;
+  bool singleRow = format.hasStaticRange() ||
+                   (group != 1 && scales.getDimSize(axis) == 1);
   if (singleRow || fullGroups)
     return SmallVector<Value>{buildDequantize(
         b, loc, format, getInputs(), init,

@@ -29,6 +29,8 @@ struct TilingShape {
   int64_t tokens;
   /// Scales and zeros: their token axis counts steps.
   ValueRange metadata;
+  /// What is given: one row for all tokens.
+  ValueRange given;
 
   int64_t getTokenAxis() const {
     return cast<RankedTensorType>(rows.getType()).getRank() - 2;
@@ -44,21 +46,23 @@ struct TensorPart {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInits().drop_front()};
+          op.getInits().drop_front(), op.getInputs().drop_front()};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
+  ValueRange metadata = op.getInputs().drop_front();
+  unsigned given = countGivenInputs(op.getFormat());
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInputs().drop_front()};
+          metadata.drop_back(given), metadata.take_back(given)};
 }
 
 /// Packing treats each token by itself.
 static TilingShape getTilingShape(PackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}, /*given=*/{}};
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}, /*given=*/{}};
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {
@@ -86,6 +90,16 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets.push_back(b.getIndexAttr(0));
   part.sizes.push_back(
       tensor::getMixedSize(b, loc, operand, shape.getTokenAxis() + 1));
+  if (llvm::is_contained(shape.given, operand)) {
+    ArrayRef<int64_t> extents =
+        cast<RankedTensorType>(operand.getType()).getShape();
+    for (int64_t axis = 0; axis <= shape.getTokenAxis(); ++axis)
+      if (extents[axis] == 1) {
+        part.offsets[axis] = b.getIndexAttr(0);
+        part.sizes[axis] = b.getIndexAttr(1);
+      }
+    return part;
+  }
   if (shape.tokens == 1 || llvm::is_contained(shape.metadata, operand))
     return part;
 

@@ -19,6 +19,13 @@ namespace {
 /// their metadata, or the packed bytes.
 enum class Side { Values, Codes, CodesOnly, Bytes };
 
+/// A row of metadata that is given rather than computed.
+struct GivenRow {
+  StringRef name;
+  int64_t extent;
+  Type elementType;
+};
+
 } // namespace
 
 static int64_t ceilDivOrDynamic(int64_t extent, int64_t divisor) {
@@ -50,10 +57,30 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
   dims.back() = headDim / format.getGroupChannels(headDim);
   dims[dims.size() - 2] =
       ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
+  if (format.hasStaticRange())
+    return types;
   types.push_back(RankedTensorType::get(dims, format.getScaleType()));
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get(dims, zero));
   return types;
+}
+
+/// What is given for rows of `headDim` channels, in the order of the operands.
+static SmallVector<GivenRow> getGivenRows(FormatInterface format,
+                                          int64_t headDim) {
+  SmallVector<GivenRow> rows;
+  if (!format.hasStaticRange())
+    return rows;
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  rows.push_back({"scales", groups, format.getScaleType()});
+  if (Type zero = format.getZeroType())
+    rows.push_back({"zeros", groups, zero});
+  return rows;
+}
+
+unsigned kvq::countGivenInputs(FormatInterface format) {
+  // Of rows of any size.
+  return getGivenRows(format, format.getGroupChannels(1)).size();
 }
 
 /// True if `type` is a float tensor that may hold values.
@@ -90,6 +117,52 @@ static LogicalResult verifySide(Operation *op, StringRef name,
   return success();
 }
 
+/// Checks that `type` holds `row` for tokens of the shape `shape`: for each
+/// leading index of its own, or once for all.
+static LogicalResult verifyGivenRow(Operation *op, const GivenRow &row,
+                                    ArrayRef<int64_t> shape, Type type) {
+  SmallVector<int64_t> each(shape);
+  each[shape.size() - 2] = 1;
+  each.back() = row.extent;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  bool fits = tensor && tensor.getElementType() == row.elementType &&
+              tensor.getRank() == int64_t(each.size()) &&
+              tensor.getShape().take_back(2) == ArrayRef(each).take_back(2);
+  for (unsigned axis = 0; fits && axis + 2 < each.size(); ++axis) {
+    int64_t extent = tensor.getDimSize(axis);
+    fits = extent == 1 || extent == each[axis] ||
+           ShapedType::isDynamic(extent) || ShapedType::isDynamic(each[axis]);
+  }
+  if (fits)
+    return success();
+  return op->emitOpError() << "expected given " << row.name << " of type "
+                           << RankedTensorType::get(each, row.elementType)
+                           << " (leading extents may be 1), got " << type;
+}
+
+/// Checks the inputs of an op on rows of the shape `shape`: those of its side,
+/// then what is given.
+static LogicalResult verifyInputs(Operation *op, TypeRange inputs,
+                                  FormatInterface format,
+                                  ArrayRef<int64_t> shape, Side side) {
+  SmallVector<GivenRow> given;
+  if (side == Side::Codes || side == Side::Values)
+    given = getGivenRows(format, shape.back());
+  if (inputs.size() <= given.size()) // at least one of its side
+    return op->emitOpError() << "expected " << given.size()
+                             << " given inputs and one or more before them, "
+                                "got "
+                             << inputs.size() << " inputs";
+  if (failed(verifySide(op, "inputs", inputs.drop_back(given.size()), format,
+                        shape, side)))
+    return failure();
+  for (auto [row, type] :
+       llvm::zip_equal(given, inputs.take_back(given.size())))
+    if (failed(verifyGivenRow(op, row, shape, type)))
+      return failure();
+  return success();
+}
+
 /// Checks a value-level op whose rows have the shape of `rows`.
 static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
                                    Type rows, OperandRange inputs,
@@ -108,8 +181,8 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
   auto emitError = [&] { return op->emitOpError(); };
   if (failed(format.verifyHeadDim(emitError, type.getShape().back())))
     return failure();
-  if (failed(verifySide(op, "inputs", inputs.getTypes(), format,
-                        type.getShape(), inputSide)) ||
+  if (failed(verifyInputs(op, inputs.getTypes(), format, type.getShape(),
+                          inputSide)) ||
       failed(verifySide(op, "outputs", inits.getTypes(), format,
                         type.getShape(), initSide)))
     return failure();

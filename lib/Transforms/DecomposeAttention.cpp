@@ -71,10 +71,15 @@ Value TileDecomposer::loadValues(CacheType type, Value cache,
       op.getHead(), op.getBegin(), op.getEnd(), region, op.getTileAttr());
   if (!LoadTileOp::hasCodes(type, region))
     return load.getResult(0);
+  SmallVector<Value> stored(load.getResults());
+  for (const StorageComponent &component : type.getComponents())
+    if (component.given)
+      stored.push_back(LoadGivenOp::create(b, loc, cache, component.kind,
+                                           op.getHead()));
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
                                {tokens, b.getIndexAttr(type.getHeadDim())});
   return DequantizeOp::create(b, loc, scratch.getType(), type.getFormat(),
-                              load.getResults(), scratch)
+                              stored, scratch)
       .getResult(0);
 }
 

@@ -66,7 +66,8 @@ public:
   }
 
   Value run() {
-    bool sharedByTokens = format.getGroupTokens() > 1;
+    bool sharedByTokens =
+        format.getGroupTokens() > 1 || format.hasStaticRange();
     if (op.reducesChannels)
       return sharedByTokens ? foldKeysOfBlock() : foldKeysOfToken();
     return sharedByTokens ? foldValuesOfBlock() : foldValuesOfToken();

@@ -11,8 +11,20 @@
 
 from ._kvq import Error
 from .cache import Cache
+from .calibration import calibrate
 from .compiler import parse, run_pipeline
 from .format import Format
 from .ops import Quantized, attention, dequantize, quantize
 
-__all__ = ["Cache", "Error", "Format", "Quantized", "attention", "dequantize", "parse", "quantize", "run_pipeline"]
+__all__ = [
+    "Cache",
+    "Error",
+    "Format",
+    "Quantized",
+    "attention",
+    "calibrate",
+    "dequantize",
+    "parse",
+    "quantize",
+    "run_pipeline",
+]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from . import _kvq
 from .compiler import kernel
-from .format import DTYPES, Format
+from .format import Format
+from .given import Given, stored_components
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import reorder as _reorder_ir
@@ -84,16 +86,20 @@ class Cache:
     before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
     tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
     instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
+    given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
+    [kv_heads, head_dim/g], or [1, head_dim/g] for all heads. name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent and residual as given; type, the
-    MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual and name as given;
+    type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
     residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first
-    and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say); TypeError if
-    fmt is no Format; MemoryError where there is not enough.
+    and recent), another dtype, a type that is not valid (a group that does not divide head_dim, say), and for what is
+    given: where it is missing, has no use, is of another shape, or holds values that are not allowed (a scale that is
+    zero, negative or NaN, say). TypeError if fmt is no Format, and where something given is of another dtype;
+    MemoryError where there is not enough.
     """
 
     def __init__(
@@ -108,9 +114,39 @@ class Cache:
         recent: int = 0,
         *,
         residual: int | None = None,
+        given: Given | None = None,
+        name: str | None = None,
         fill: int | None = None,
     ) -> None:
         check_type("fmt", fmt, Format)
+        self.name = name
+        with self._naming():
+            self._make(batch, kv_heads, capacity, head_dim, fmt, dtype, exact_first, recent, residual, given, fill)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Errors begin with the cache's name, if it has one."""
+        try:
+            yield
+        except _kvq.Error as error:
+            if self.name is None:
+                raise
+            raise _kvq.Error(f"{self.name}: {error}") from error
+
+    def _make(
+        self,
+        batch: int,
+        kv_heads: int,
+        capacity: int,
+        head_dim: int,
+        fmt: Format,
+        dtype: str,
+        exact_first: int,
+        recent: int,
+        residual: int | None,
+        given: Given | None,
+        fill: int | None,
+    ) -> None:
         sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
         for name, size in sizes.items():
             if size < 1:
@@ -131,16 +167,15 @@ class Cache:
             for tokens in (capacity, "?")
         )
         self._storage = {
-            name: _allocate(shape, self._dtype(name, element), alignment, fill)
-            for name, shape, element, alignment in _kvq.cache_components(self.type, capacity)
+            component.name: _allocate(component.shape, fmt.dtype(component), component.alignment, fill)
+            for component in fmt.components(self.type, capacity)
         }
+        self._given = dict(stored_components(fmt, self.dynamic_type, given))
+        for component, array in self._given.items():
+            self._storage[component][:] = array
         self._arrays = tuple(self._storage.values())
         self._lengths = np.zeros(batch, np.int64)
         self._flushed = np.zeros(batch, np.int64)
-
-    def _dtype(self, component: str, element: str) -> np.dtype:
-        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
-        return DTYPES[self.format.zero if component == "zeros" else element]
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"
@@ -165,7 +200,7 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads, r/n, head_dim/g] (where the range is static [1, kv_heads, 1, head_dim/g]), first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits.
         """
@@ -286,6 +321,7 @@ class Cache:
             self.exact_first,
             self.recent,
             residual=self.residual,
+            given=self._given,
         )
 
     def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
@@ -361,7 +397,8 @@ class Cache:
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
             str(self.format),
-            (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
+            self.format.tokens,
+            self.format.row_types(self.dynamic_type),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
         )
@@ -371,7 +408,3 @@ class Cache:
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
         return out
-
-    def _groups(self) -> int:
-        """Scales in a row; 0 for exact formats."""
-        return 0 if self.format.is_exact else self._storage["scales"].shape[3]

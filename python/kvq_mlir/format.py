@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from . import _kvq
@@ -16,6 +18,16 @@ DTYPES = {
     "i8": np.dtype(np.int8),
     "ui8": np.dtype(np.uint8),
 }
+
+
+class Component(NamedTuple):
+    """One array that a cache is stored in; `given` ones are given when it is made, and never written."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+    alignment: int
+    given: bool
 
 
 class Format:
@@ -52,13 +64,20 @@ class Format:
 
     @property
     def group(self) -> tuple[int, int | None] | None:
-        """(tokens, channels) that share a scale; channels is None for the whole row (`*`). None if exact."""
-        return None if self.is_exact else (self._fields["tokens"], self._fields["channels"])
+        """(tokens, channels) that share a scale; None for a whole axis (`*`): all tokens, all channels. None if exact."""
+        if self.is_exact:
+            return None
+        return None if self.is_static else self._fields["tokens"], self._fields["channels"]
 
     @property
     def tokens(self) -> int:
-        """Tokens that share a scale; 1 if exact."""
+        """Tokens that are quantized together; 1 if exact, and where the range is static."""
         return self._fields["tokens"]
+
+    @property
+    def is_static(self) -> bool:
+        """Whether scales and zeros are given, one row of them for all tokens of a head."""
+        return self._fields["static"]
 
     @property
     def scale(self) -> str | None:
@@ -82,7 +101,7 @@ class Format:
 
     @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax", "minmax" or "clip"; None if exact."""
+        """How the range of a group is taken: "absmax", "minmax", "clip" or "static"; None if exact."""
         return self._fields["range"]
 
     def channels(self, head_dim: int) -> int:
@@ -91,10 +110,35 @@ class Format:
         Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
         bytes.
         """
-        # The type's own check, over a cache of one row.
-        recent = ", recent = 0" if self.tokens > 1 else ""
-        _kvq.cache_components(f"!kvq.cache<1x1x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)
+        self.components(self.rows_type(1, head_dim))  # the type's own check
         return self._fields["channels"] or head_dim
+
+    def rows_type(self, kv_heads: int, head_dim: int) -> str:
+        """The type of a cache of one sequence for rows of this format alone."""
+        recent = ", recent = 0" if self.tokens > 1 else ""
+        return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{self}>{recent}>"
+
+    def components(self, cache_type: str, capacity: int = 0) -> list[Component]:
+        """What a cache of a type with this format is stored in; `Error` where the type is not valid."""
+        return [Component(*component) for component in _kvq.cache_components(cache_type, capacity)]
+
+    def with_group_of(self, tokens: int) -> Format:
+        """This format for groups of so many tokens, with the range that is their default."""
+        channels = self._fields["channels"] or "*"
+        zero = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
+        return Format(f"codes = {self.codes}, group = [{tokens}, {channels}], scale = {self.scale}{zero}")
+
+    def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:
+        """What goes with codes: name, elements in a row, their type, and whether it is given. Empty if exact."""
+        return tuple(
+            (component.name, component.shape[3], component.element, component.given)
+            for component in self.components(cache_type)
+            if component.name in ("scales", "zeros") or component.given
+        )
+
+    def dtype(self, component: Component) -> np.dtype:
+        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
+        return DTYPES[self.zero if component.name == "zeros" else component.element]
 
     @property
     def code_dtype(self) -> np.dtype:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,13 +11,9 @@ from . import _kvq
 from .cache import Cache, check_type, element_text, output_array
 from .compiler import kernel
 from .format import DTYPES, Format
+from .given import Given, stored_components
 from .ir import attention as _attention_ir
 from .ir import values as _values_ir
-
-
-def _rows(x: np.ndarray) -> np.ndarray:
-    """[batch, heads, tokens, dim] -> [batch*heads, tokens, dim]: kernels do not tell sequences from heads."""
-    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 @dataclass(frozen=True)
@@ -25,43 +21,49 @@ class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
     codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads, tokens/n, dim/g] in the
-    format's types, for groups of n tokens and g channels; the bits of bf16 and of 8-bit floats as uint16
-    and uint8; zeros is None with symmetric codes.
+    format's types, for groups of n tokens and g channels, [1, heads, 1, dim/g] where the range is static; the bits of
+    bf16 and of 8-bit floats as uint16 and uint8; zeros is None with symmetric codes. given: what was given, by name,
+    [1, heads, 1, ...] each.
     """
 
     format: Format
     codes: np.ndarray
     scales: np.ndarray
     zeros: np.ndarray | None
+    given: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def packed(self) -> np.ndarray:
         """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
         dim, bits = self.codes.shape[-1], self.format.bits
         out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
-        kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (_rows(self.codes), _rows(out)))
+        kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (self.codes, out))
         return out
 
-    def _arrays(self) -> list[np.ndarray]:
-        """What kernels take; `Error` where the parts do not belong together, which kernels do not see."""
+    def _metadata(self) -> list[np.ndarray]:
+        """What kernels take beside the codes; `Error` where the parts do not belong together."""
         if self.codes.ndim != 4:
             raise _kvq.Error(f"expected codes as [batch, heads, tokens, dim], got {self.codes.ndim} axes")
         if (self.zeros is None) != (self.format.zero is None):
             found = "missing" if self.zeros is None else "given"
             raise _kvq.Error(f"zeros are {found}, but the format is '{self.format}'")
         batch, heads, tokens, dim = self.codes.shape
-        expected = (batch, heads, -(-tokens // self.format.tokens), dim // self.format.channels(dim))
+        groups = dim // self.format.channels(dim)
+        expected = (batch, heads, -(-tokens // self.format.tokens), groups)
+        if self.format.is_static:
+            expected = (1, heads, 1, groups)
         for name, part in (("scales", self.scales), ("zeros", self.zeros)):
             if part is not None and part.shape != expected:
                 raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
-        return [_rows(part) for part in (self.codes, self.scales, self.zeros) if part is not None]
+        return [part for part in (self.scales, self.zeros) if part is not None]
 
 
-def quantize(x: np.ndarray, fmt: Format) -> Quantized:
+def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantized:
     """Quantizes x [batch, heads, tokens, dim], float16 or float32, which is also the element type.
 
-    Raises `Error`, a ValueError, for a wrong shape, for `codes = none`, and with both numbers where groups do not
-    divide the tokens or the row; TypeError for another dtype.
+    given: arrays by name that the format asks for, as a `Cache` takes them. Raises `Error`, a ValueError, for a wrong
+    shape, for `codes = none`, with both numbers where groups do not divide the tokens or the row, and for what is given
+    where `Cache` would; TypeError for another dtype.
     """
     element = element_text("x", x)
     check_type("fmt", fmt, Format)
@@ -73,15 +75,18 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     groups = dim // fmt.channels(dim)
     if tokens % fmt.tokens:
         raise _kvq.Error(f"{tokens} tokens do not fill groups of {fmt.tokens} tokens")
+    type_ = fmt.rows_type(max(heads, 1), dim)
+    stored = dict(stored_components(fmt, type_, given))
     shape = (batch, heads, tokens // fmt.tokens, groups)
-    out = Quantized(
-        fmt,
-        np.empty(x.shape, fmt.code_dtype),
-        np.empty(shape, DTYPES[fmt.scale]),
-        np.empty(shape, DTYPES[fmt.zero]) if fmt.zero else None,
-    )
-    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups, element)
-    compiled.invoke("quantize", (_rows(np.ascontiguousarray(x)), *out._arrays()))
+    computed = {
+        name: np.empty(shape, DTYPES[kind])
+        for name, kind in (("scales", fmt.scale), ("zeros", fmt.zero))
+        if kind and name not in stored
+    }
+    metadata = computed | stored
+    out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
+    compiled = kernel(_values_ir.quantize, str(fmt), fmt.row_types(type_), dim, element)
+    compiled.invoke("quantize", (np.ascontiguousarray(x), *stored.values(), out.codes, *computed.values()))
     return out
 
 
@@ -91,11 +96,11 @@ def dequantize(z: Quantized) -> np.ndarray:
     Raises `Error`, a ValueError, where the arrays do not have the shapes and types that `Quantized` says.
     """
     check_type("z", z, Quantized)
-    arrays = z._arrays()
-    fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
+    metadata = z._metadata()
+    fmt, (_, heads, _, dim) = z.format, z.codes.shape
     out = np.empty(z.codes.shape, np.float32)
-    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups)
-    compiled.invoke("dequantize", (*arrays, _rows(out)))
+    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.row_types(fmt.rows_type(max(heads, 1), dim)), dim)
+    compiled.invoke("dequantize", (z.codes, *metadata, out))
     return out
 
 

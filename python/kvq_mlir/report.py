@@ -95,11 +95,15 @@ class Side:
         """Bytes of all layers by component."""
         one, all_, layers = self.footprint(1), self.footprint(sequences), self.shape.layers
         allocated = all_.allocated(tokens)
+        empty, two_empty = one.allocated(0), self.footprint(2).allocated(0)
+        # What a further sequence adds; the rest of storage without tokens is given, once for all sequences.
+        fixed = {part: two_empty[part] - size for part, size in empty.items()}
         return {
             "format": str(self.format),
             "type": self.type(sequences),
             "bytes_per_token": _scale(one.token_group_bytes, Fraction(layers, one.token_group)),
-            "fixed_bytes_per_sequence": _scale(one.allocated(0), layers),
+            "fixed_bytes_per_sequence": _scale(fixed, layers),
+            "given_bytes": (empty["total"] - fixed["total"]) * layers,
             "allocated_bytes": _scale(allocated, layers),
             "retained_bytes": _scale(all_.retained(tokens), layers),
             "alignment_bytes": allocated["alignment"] * layers,
@@ -180,7 +184,8 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
     """All numbers, as `--json` prints them: of all layers, and of all sequences where it does not say otherwise."""
     measured = {name: side.measure(tokens, concurrency) for name, side in sides.items()}
     total = {kind: _whole(sum(Fraction(side[kind]["total"]) for side in measured.values())) for kind in KINDS}
-    total["alignment_bytes"] = sum(side["alignment_bytes"] for side in measured.values())
+    for part in ("alignment_bytes", "given_bytes"):
+        total[part] = sum(side[part] for side in measured.values())
     exact = [Side(shape, Format("codes = none"), side.dtype) for side in sides.values()]
     total["exact_bytes_per_token"] = sum(shape.layers * side.footprint(1).token_group_bytes["total"] for side in exact)
     result = {
@@ -261,6 +266,8 @@ def _text(result: dict, title: str, shape: Shape, names: list[str], dtype: str) 
         f"{_byte_text(total['allocated_bytes'] + total['alignment_bytes'])}, "
         f"{_number(total['alignment_bytes'])} of them for alignment.",
     ]
+    if total["given_bytes"]:
+        lines.append(f"Given once, for all sequences: {_byte_text(total['given_bytes'])} (static ranges).")
     if memory := result.get("memory"):
         lines.append(_fit_text(memory, tokens, sequences))
     meaning = (

@@ -7,6 +7,7 @@
 
 #include "Bindings.h"
 
+#include "kvq/IR/GivenValues.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
@@ -64,6 +65,7 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact() || format.getChannels() == FormatAttr::kWholeAxis
           ? nb::object(nb::none())
           : nb::object(nb::int_(format.getChannels()));
+  fields["static"] = format.hasStaticRange();
   fields["scale"] = toTextOrNone(format.getScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());
@@ -96,7 +98,7 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment) of each storage component.
+/// (name, shape, element type, alignment, given) of each storage component.
 static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
   if (capacity < 0)
     throw Error("expected a capacity of at least 0, got " +
@@ -110,9 +112,22 @@ static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
       shape.append(extent);
     components.append(nb::make_tuple(
         stringifyComponentKind(component.kind).str(), nb::tuple(shape),
-        toText(component.elementType), component.alignment));
+        toText(component.elementType), component.alignment, component.given));
   }
   return components;
+}
+
+/// Throws unless `data` may be the storage of a given component.
+static void checkGiven(const std::string &type, const std::string &name,
+                       nb::bytes data) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType cache = parseCacheType(context.get(), type);
+  std::optional<ComponentKind> kind = symbolizeComponentKind(name);
+  for (const StorageComponent &component : cache.getComponents())
+    if (component.given && component.kind == kind)
+      return unwrap(checkGivenValues(
+          cache, component, StringRef(data.c_str(), data.size())));
+  throw Error("no component '" + name + "' is given to " + type);
 }
 
 /// Parses and verifies a module; returns it printed.
@@ -136,8 +151,11 @@ void python::bindInspect(nb::module_ &module) {
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
       nb::arg("capacity"),
-      "(name, shape, element type, alignment) of each array that a cache "
-      "is stored in.");
+      "(name, shape, element type, alignment, given) of each array that a "
+      "cache is stored in.");
+  module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
+             nb::arg("data"),
+             "Checks the bytes of a component that is given to a cache.");
   module.def("parse", &parse, nb::arg("text"),
              "Parses and verifies a module; returns it as MLIR prints it.");
   module.def("run_pipeline", &runPipelineOnText, nb::arg("text"),

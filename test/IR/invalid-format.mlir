@@ -12,7 +12,7 @@
 
 // -----
 
-// expected-error@+1 {{expected range absmax, minmax or clip<ratio>, got 'mean'}}
+// expected-error@+1 {{expected range absmax, minmax, clip<ratio> or static, got 'mean'}}
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = mean>
 
 // -----
@@ -124,18 +124,28 @@
 
 // -----
 
-// expected-error@+1 {{range minmax needs a zero; without one expected range absmax or clip}}
+// expected-error@+1 {{range minmax needs a zero; without one expected range absmax, clip or static}}
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = minmax>
 
 // -----
 
-// expected-error@+1 {{range absmax takes no zero; with 'min 'f16'' expected range minmax or clip}}
+// expected-error@+1 {{range absmax takes no zero; with 'min 'f16'' expected range minmax, clip or static}}
 #f = #kvq.format<codes = ui4, group = [1, 32], scale = f16, zero = min f16, range = absmax>
 
 // -----
 
-// expected-error@+1 {{a group over all tokens needs a static range, since its range is never known at append: expected a number of tokens, got '*'}}
+// expected-error@+1 {{a group over all tokens needs a static range, since its range is never known at append: expected 'range = static' or a number of tokens, got range absmax and '*'}}
 #f = #kvq.format<codes = i4, group = [*, 1], scale = f16>
+
+// -----
+
+// expected-error@+1 {{a static range is that of a group over all tokens: expected '*' for tokens, got 32}}
+#f = #kvq.format<codes = i4, group = [32, 1], scale = f16, range = static>
+
+// -----
+
+// expected-error@+1 {{a group over all tokens needs a static range, since its range is never known at append: expected 'range = static' or a number of tokens, got range clip and '*'}}
+#f = #kvq.format<codes = i4, group = [*, *], scale = f16, range = clip<0.9>>
 
 // -----
 

@@ -22,6 +22,8 @@
 // CHECK-DAG: #[[NF4:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 16], scale = f16, range = absmax>
 // CHECK-DAG: #[[GIVEN:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16, range = absmax>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
+// CHECK-DAG: #[[STATIC:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [*, 8], scale = f16, zero = min f16, range = static>
+// CHECK-DAG: ![[STATIC_CACHE:[a-z0-9]+]] = !kvq.cache<2x3x?x16xf16, #[[STATIC]]>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
 // CHECK-DAG: ![[DYNAMIC:[a-z0-9]+]] = !kvq.cache<1x2x?x16xbf16, #[[I2]]>
@@ -209,5 +211,29 @@ func.func @tile_level(%k: !plain, %v: !window, %q: tensor<2x16xf32>,
   // CHECK: kvq.load_tile %{{.*}} <recent> {{.*}} -> tensor<?x16xf16>
   %r = kvq.load_tile %v <recent> at [%i, %i] tokens [%i to %i]
       : !window -> tensor<?x16xf16>
+  return
+}
+
+// Ranges that are given: the metadata is an operand of the value-level ops, a
+// component of the cache, and no result of a tile.
+
+#static = #kvq.format<range = static, codes = ui4, group = [*, 8], scale = f16, zero = min f16>
+!static = !kvq.cache<2x3x?x16xf16, #static>
+
+// CHECK-LABEL: func.func @given
+func.func @given(%x: tensor<2x3x?x16xf16>, %s: tensor<1x3x1x2xf16>,
+    %c: tensor<2x3x?x16xi8>, %y: tensor<2x3x?x16xf32>, %k: !static, %i: index) {
+  // CHECK: kvq.quantize #[[STATIC]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3x?x16xf16>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) outs(%{{.*}} : tensor<2x3x?x16xi8>) -> tensor<2x3x?x16xi8>
+  %q = kvq.quantize #static ins(%x, %s, %s : tensor<2x3x?x16xf16>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>)
+      outs(%c : tensor<2x3x?x16xi8>) -> tensor<2x3x?x16xi8>
+  // CHECK: kvq.dequantize #[[STATIC]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3x?x16xi8>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) outs(
+  %d = kvq.dequantize #static ins(%q, %s, %s : tensor<2x3x?x16xi8>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>)
+      outs(%y : tensor<2x3x?x16xf32>) -> tensor<2x3x?x16xf32>
+  // CHECK: kvq.empty(%{{.*}}) given(%{{.*}}, %{{.*}} : tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) : ![[STATIC_CACHE]]
+  %e = kvq.empty(%i) given(%s, %s : tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) : !static
+  // CHECK: kvq.load_tile %{{.*}} <codes> at[%{{.*}}, %{{.*}}] tokens[%{{.*}} to %{{.*}}] : ![[STATIC_CACHE]] -> tensor<?x16xi8>
+  %l = kvq.load_tile %k <codes> at [%i, %i] tokens [%i to %i] : !static -> tensor<?x16xi8>
+  // CHECK: kvq.load_given %{{.*}} <scales> at[%{{.*}}] : ![[STATIC_CACHE]] -> tensor<1x2xf16>
+  %g = kvq.load_given %k <scales> at [%i] : !static -> tensor<1x2xf16>
   return
 }

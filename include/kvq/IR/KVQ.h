@@ -19,6 +19,9 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
+#include "kvq/IR/KVQDialect.h.inc"
+#include "kvq/IR/KVQEnums.h.inc"
+
 namespace mlir::kvq {
 
 /// One reduction over a group: the maximum or minimum of x or of |x|.
@@ -27,12 +30,6 @@ struct RangeStatistic {
   bool absolute;
 };
 
-/// What a storage component of a cache holds. See `!kvq.cache`.
-enum class ComponentKind { Codes, Values, Scales, Zeros, First, Recent };
-
-/// The name of a component in reports, headers and Python.
-llvm::StringRef stringifyComponentKind(ComponentKind kind);
-
 /// One contiguous array of a cache's storage.
 struct StorageComponent {
   ComponentKind kind;
@@ -40,6 +37,9 @@ struct StorageComponent {
   Type elementType;
   /// Alignment of the array's start, in bytes.
   int64_t alignment;
+  /// True for what is given when the cache is made and never written after: the
+  /// same for all sequences.
+  bool given = false;
 
   RankedTensorType getTensorType() const {
     return RankedTensorType::get(shape, elementType);
@@ -47,9 +47,6 @@ struct StorageComponent {
 };
 
 } // namespace mlir::kvq
-
-#include "kvq/IR/KVQDialect.h.inc"
-#include "kvq/IR/KVQEnums.h.inc"
 
 #include "kvq/IR/KVQAttrInterfaces.h.inc"
 
@@ -61,5 +58,13 @@ struct StorageComponent {
 
 #define GET_OP_CLASSES
 #include "kvq/IR/KVQOps.h.inc"
+
+namespace mlir::kvq {
+
+/// How many of the inputs of quantize and dequantize, the last ones, are given:
+/// one row for all tokens.
+unsigned countGivenInputs(FormatInterface format);
+
+} // namespace mlir::kvq
 
 #endif // KVQ_IR_KVQ_H

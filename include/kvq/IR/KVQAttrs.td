@@ -22,7 +22,8 @@ def KVQ_RangePolicy : I32Enum<"RangePolicy",
     "how the range of a group is taken from its values", [
   I32EnumCase<"AbsMax", 0, "absmax">,
   I32EnumCase<"MinMax", 1, "minmax">,
-  I32EnumCase<"Clip", 2, "clip">
+  I32EnumCase<"Clip", 2, "clip">,
+  I32EnumCase<"Static", 3, "static">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -43,6 +44,26 @@ def KVQ_TokenRegion : I32Enum<"TokenRegion",
   I32EnumCase<"Recent", 2, "recent">
 ]> {
   let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_ComponentKind : I32Enum<"ComponentKind",
+    "what a storage component of a cache holds", [
+  I32EnumCase<"Codes", 0, "codes">,
+  I32EnumCase<"Values", 1, "values">,
+  I32EnumCase<"Scales", 2, "scales">,
+  I32EnumCase<"Zeros", 3, "zeros">,
+  I32EnumCase<"First", 4, "first">,
+  I32EnumCase<"Recent", 5, "recent">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_ComponentAttr : EnumAttr<KVQ_Dialect, KVQ_ComponentKind, "component"> {
+  let summary = "a storage component of a cache";
+  let description = [{
+    One of the components that `!kvq.cache` lists, by its name there.
+  }];
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def KVQ_TokenRegionAttr : EnumAttr<KVQ_Dialect, KVQ_TokenRegion, "region"> {
@@ -112,7 +133,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `f8E4M3FN f8E5M2 f6E2M3FN f6E3M2FN f4E2M1FN` | floats, rounded to nearest even and saturating; a code is the bit pattern |
     | | `#kvq.codebook<...>` | the nearest value of a table; a code is its index |
     | | `none` | elements kept exact; no other field |
-    | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` for channels is the whole head dimension |
+    | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` is the whole axis |
     | `scale` | `f16 bf16 f32` | stored type of a scale |
     | | `f8E8M0FNU` | a power of two, rounded up so that nothing saturates |
     | | `f8E4M3FN` | a small float; with integer codes of more than 4 bits rounded up |
@@ -122,12 +143,14 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | `range` | `absmax` | the range is ±max abs x; default without a zero |
     | | `minmax` | the range is [min x, max x]; default with one |
     | | `clip<r>`, 0 < r <= 1 | the ends of either, times r; what lies outside saturates |
+    | | `static` | scales and zeros are given when the cache is made, one row of them for each head; for groups of all tokens |
 
     A format prints in full, with `range` spelled out. Which tokens a group spans
     decides when its range can be known: with one token at append; with n tokens
     only when n are there, so that the newest tokens wait in an exact window.
     A group over all tokens (`[*, c]`) has an honest range only when that is
-    given; as no static range can be written yet, the verifier rejects it.
+    given: it goes with `static` and with nothing else. Its tokens are quantized
+    one by one, as they are appended.
 
     Zeros are stored as the type that they are written with; integer ones as
     bytes, `i8` in tensors. A `point ui8` byte counts from 0 to 255.
@@ -135,8 +158,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     Errors: an unknown or repeated field, a missing `group` or `scale`, codes or
     metadata of another type, unsigned codes without a zero and others with one,
     a zero point whose type does not hold the codes, a codebook without the value
-    0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero, a
-    clip ratio out of bounds.
+    0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero or
+    the group, a clip ratio out of bounds.
   }];
   let parameters = (ins
     "::mlir::Attribute":$codes,

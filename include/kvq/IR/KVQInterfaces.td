@@ -31,8 +31,12 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"True when codes are two's complement integers, so that "
                     "unpacking extends their sign.",
       "bool", "hasSignedCodes">,
-    InterfaceMethod<"Tokens that share one scale; 1 when exact.",
+    InterfaceMethod<"Tokens that are quantized together; 1 when exact, and where "
+                    "the range is static.",
       "int64_t", "getGroupTokens">,
+    InterfaceMethod<"True when scales and zeros are given, one row of them for "
+                    "all tokens of a head.",
+      "bool", "hasStaticRange">,
     InterfaceMethod<"Channels that share one scale, for rows of `headDim` "
                     "channels.",
       "int64_t", "getGroupChannels", (ins "int64_t":$headDim)>,
@@ -41,6 +45,12 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
                     "where it is an integer.",
       "::mlir::Type", "getZeroType">,
+    InterfaceMethod<[{
+        The least and the largest value that a given component of this format may
+        hold. Both are finite; NaN is never allowed.
+      }],
+      "std::pair<double, double>", "getGivenBounds",
+      (ins "::mlir::kvq::ComponentKind":$kind)>,
     InterfaceMethod<"Bytes that the codes of `headDim` channels of one token "
                     "take, packed.",
       "int64_t", "getPackedBytes", (ins "int64_t":$headDim)>,

@@ -61,6 +61,10 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
     `... x tokens/n x head_dim/g`, and zeros of that shape if the format has
     them, for groups of n tokens and g channels.
 
+    With a static range scales and zeros are inputs, behind `x`, of the shape
+    `... x 1 x head_dim/g`, and the codes are the only output. A leading extent
+    of such a given input is that of `x` or 1, which serves all.
+
     Infinite inputs count as the largest finite value of the input type. The
     codes are bit for bit those of docs/Semantics.md on every target.
 
@@ -69,7 +73,8 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
     stay whole.
 
     Errors: tokens or head_dim that the group does not divide, shapes that do
-    not follow from the input, an exact format.
+    not follow from the input, given inputs that are missing or not asked for, an
+    exact format.
 
     ```mlir
     %c, %s = kvq.quantize #kvq.format<codes = i4, group = [1, 32], scale = f16>
@@ -93,6 +98,7 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
     (i8), scales, and zeros if the format has them; the output has the shape of
     the codes. A group may be only partly there: with n tokens in a group, `t`
     tokens read ceil(t/n) rows of metadata, `... x ceil(tokens/n) x head_dim/g`.
+    Given scales and zeros are as `kvq.quantize` takes them.
 
     Errors: head_dim that the group does not divide, scales or zeros that are
     missing or of another shape or type, an exact format.
@@ -150,28 +156,33 @@ def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
 // Cache level
 //===----------------------------------------------------------------------===//
 
-def KVQ_EmptyOp : KVQ_Op<"empty"> {
+def KVQ_EmptyOp : KVQ_Op<"empty", [AttrSizedOperandSegments]> {
   let summary = "a cache without tokens";
   let description = [{
     A cache whose storage holds nothing yet: its bytes are unspecified and never
     influence a result. Takes the capacity in tokens where the type leaves it
-    dynamic.
+    dynamic, and the given components that the type has, in their order.
 
     It counts as an allocation: two of them are two caches, even where their
     types are the same, and are not merged into one that would have to be copied.
 
     Errors: a capacity given though the type has one, or missing though it has
-    none.
+    none; another number of given components than the type has, or one of
+    another type.
 
     ```mlir
     %c = kvq.empty(%tokens) : !kvq.cache<1x8x?x128xf16, #k, recent = 64>
+    %d = kvq.empty(%tokens) given(%scales : tensor<1x8x1x128xf16>)
+        : !kvq.cache<1x8x?x128xf16, #static>
     ```
   }];
-  let arguments = (ins Optional<Index>:$capacity);
+  let arguments = (ins Optional<Index>:$capacity,
+                       Variadic<AnyRankedTensor>:$given);
   let results = (outs
     Res<KVQ_CacheType, "", [MemAlloc<DefaultResource, 0, FullEffect>]>:$cache);
   let assemblyFormat = [{
-    (`(` $capacity^ `)`)? attr-dict `:` type($cache)
+    (`(` $capacity^ `)`)? (`given` `(` $given^ `:` type($given) `)`)?
+    attr-dict `:` type($cache)
   }];
   let hasVerifier = 1;
 }
@@ -313,6 +324,9 @@ def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
     The host guarantees `sources[b] < ` the batch of `cache`, and that the
     destination has the capacity. The host then holds `lengths[sources[b]]` and
     `flushed[sources[b]]` where `sources[b]` is not negative.
+
+    Given components are not copied: the host guarantees that both caches have
+    the same ones.
 
     `cache` and `destination` are different values, so that no old value has to
     be kept. Compiled code may be given the same memory for both where no
@@ -548,7 +562,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     - quantized: codes `t x head_dim` (i8, unpacked), scales, and zeros if the
       format has them: `t x head_dim/g` with one token in a group of g channels,
       and `1 x head_dim/g` with several, for such a range lies within one group
-      of tokens;
+      of tokens. Given scales and zeros are not among them: `kvq.load_given`
+      reads these, once for all tiles;
     - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked
@@ -584,6 +599,42 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     /// True when the tile holds codes rather than exact values.
     static bool hasCodes(::mlir::kvq::CacheType cache,
                          ::mlir::kvq::TokenRegion region);
+  }];
+}
+
+def KVQ_LoadGivenOp : KVQ_Op<"load_given", [Pure]> {
+  let summary = "the row of a given component that serves a head";
+  let description = [{
+    Reads what was given when the cache was made, for KV head `head`: `1 x n` for
+    a component whose rows have n elements. It is the same for all sequences and
+    tokens.
+
+    Errors: a component that the cache does not have or that is not given, a
+    result of another type than its row.
+
+    ```mlir
+    %s = kvq.load_given %c <scales> at [%h]
+        : !kvq.cache<1x8x?x128xf16, #static> -> tensor<1x128xf16>
+    ```
+  }];
+  let arguments = (ins
+    KVQ_CacheType:$cache,
+    KVQ_ComponentAttr:$component,
+    Index:$head);
+  let results = (outs 2DTensorOf<[AnyType]>:$row);
+  let assemblyFormat = [{
+    $cache $component `at` `[` $head `]` attr-dict `:` type($cache) `->` type($row)
+  }];
+  let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$cache,
+                   "::mlir::kvq::ComponentKind":$component,
+                   "::mlir::Value":$head)>
+  ];
+  let extraClassDeclaration = [{
+    /// The type of the row of a given component.
+    static ::mlir::RankedTensorType getRowType(
+        const ::mlir::kvq::StorageComponent &component);
   }];
 }
 

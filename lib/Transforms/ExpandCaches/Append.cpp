@@ -236,14 +236,21 @@ void HeadAppender::encodeGroup(Value group, Value row) {
   if (packed)
     targets[0] = tensor::EmptyOp::create(
         builder, loc, {size, cache.getHeadDim()}, builder.getI8Type());
-  SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
-  if (format.getZeroType())
+  SmallVector<ComponentKind> metadata;
+  if (!format.hasStaticRange())
+    metadata.push_back(ComponentKind::Scales);
+  if (format.getZeroType() && !format.hasStaticRange())
     metadata.push_back(ComponentKind::Zeros);
   for (ComponentKind kind : metadata)
     targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
 
+  SmallVector<Value> inputs = {group};
+  for (auto [component, tensor] :
+       llvm::zip_equal(cache.getComponents(), components))
+    if (component.given)
+      inputs.push_back(extractGivenRow(builder, loc, tensor, head));
   auto quantize = QuantizeOp::create(
-      builder, loc, TypeRange(ValueRange(targets)), format, group, targets);
+      builder, loc, TypeRange(ValueRange(targets)), format, inputs, targets);
   Value encoded = quantize.getResult(0);
   if (packed)
     encoded =

@@ -85,7 +85,13 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
     groups = math.div(rows, cache.getTokenGroup());
   }
   SmallVector<Value> tensors;
+  ValueRange given = adaptor.getGiven();
   for (const StorageComponent &component : cache.getComponents()) {
+    if (component.given) {
+      tensors.push_back(given.front());
+      given = given.drop_front();
+      continue;
+    }
     RankedTensorType type = component.getTensorType();
     bool isMetadata = component.kind == ComponentKind::Scales ||
                       component.kind == ComponentKind::Zeros;
@@ -107,8 +113,8 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
-  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, ReorderOp,
-             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
+  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, LoadGivenOp,
+             ReorderOp, func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
              scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
              cf::CondBranchOp>(op);
 }
@@ -189,7 +195,7 @@ struct SignatureAttributes {
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
   target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp,
-                      ReorderOp, TruncateOp>();
+                      LoadGivenOp, ReorderOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());

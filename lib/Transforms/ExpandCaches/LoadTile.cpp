@@ -1,4 +1,4 @@
-//===- LoadTile.cpp - kvq.load_tile to slices of components --------------===//
+//===- LoadTile.cpp - Loads from caches to slices of components ----------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -126,8 +126,10 @@ SmallVector<Value> TileLoader::load() {
   Value row = math.sub(begin, cache.getExactFirst());
   if (cache.getFormat().isExact())
     return {loadRange(ComponentKind::Values, row)};
-  SmallVector<Value> results = {loadCodes(row),
-                                loadMetadata(ComponentKind::Scales, row)};
+  SmallVector<Value> results = {loadCodes(row)};
+  if (cache.getFormat().hasStaticRange())
+    return results;
+  results.push_back(loadMetadata(ComponentKind::Scales, row));
   if (cache.getFormat().getZeroType())
     results.push_back(loadMetadata(ComponentKind::Zeros, row));
   return results;
@@ -140,7 +142,26 @@ LoadTilePattern::matchAndRewrite(LoadTileOp op, OneToNOpAdaptor adaptor,
   return success();
 }
 
+namespace {
+
+struct LoadGivenPattern : OpConversionPattern<LoadGivenOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(LoadGivenOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    unsigned index = *op.getCache().getType().findComponent(op.getComponent());
+    rewriter.replaceOp(op, extractGivenRow(rewriter, op.getLoc(),
+                                           adaptor.getCache()[index],
+                                           adaptor.getHead().front()));
+    return success();
+  }
+};
+
+} // namespace
+
 void kvq::populateLoadTilePatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<LoadTilePattern>(converter, patterns.getContext());
+  patterns.add<LoadTilePattern, LoadGivenPattern>(converter,
+                                                  patterns.getContext());
 }

@@ -97,9 +97,11 @@ SmallVector<Value> HeadCopier::run() {
   }
   Value groups = math.div(copy.flushed, cache.getTokenGroup());
   copyRows(ComponentKind::Codes, zero, copy.flushed);
-  copyRows(ComponentKind::Scales, zero, groups);
-  if (cache.getFormat().getZeroType())
-    copyRows(ComponentKind::Zeros, zero, groups);
+  if (!cache.getFormat().hasStaticRange()) {
+    copyRows(ComponentKind::Scales, zero, groups);
+    if (cache.getFormat().getZeroType())
+      copyRows(ComponentKind::Zeros, zero, groups);
+  }
   if (cache.getExactFirst() != 0)
     copyRows(ComponentKind::First, zero,
              math.min(copy.length, cache.getExactFirst()));

@@ -120,6 +120,14 @@ Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                                        bounds.strides);
 }
 
+Value kvq::extractGivenRow(OpBuilder &builder, Location loc, Value component,
+                           Value head) {
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  bool shared = cast<RankedTensorType>(component.getType()).getDimSize(1) == 1;
+  RowSlice row{zero, shared ? zero : head, zero, builder.getIndexAttr(1)};
+  return row.extract(builder, loc, component);
+}
+
 Value kvq::fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
                     Value end, RowBuilder buildRow) {
   auto body = [&](OpBuilder &nested, Location loc, Value i, ValueRange tiles) {

@@ -72,6 +72,11 @@ struct RowSlice {
                Value component) const;
 };
 
+/// The row of a given component that serves KV head `head`, as a `1 x row size`
+/// tensor.
+Value extractGivenRow(OpBuilder &builder, Location loc, Value component,
+                      Value head);
+
 /// Builds what row `index` of a tile holds, into `target`.
 using RowBuilder = llvm::function_ref<Value(OpBuilder &builder, Location loc,
                                             Value index, Value target)>;

@@ -9,32 +9,35 @@ def rebuild(
     shape: tuple[int, int, int, str],
     cache: str,
     fmt: str,
-    group: tuple[int, str | None, str | None, int],
+    tokens: int,
+    metadata: tuple[tuple[str, int, str, bool], ...],
     windows: tuple[bool, bool],
     exact_first: int,
 ) -> str:
     """@rebuild(cache..., lengths, coded, out): tokens of sequence b into out[b, :, :lengths[b]], the rest untouched.
 
-    shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
-    windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
+    shape: batch, KV heads, head_dim, element type. tokens: tokens in a group. metadata: what goes with codes, empty for
+    exact formats: its name, elements in a row, their type, and whether it is given when a cache is made. windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
     that are stored as codes (as values, in exact formats).
     """
     batch, heads, dim, element = shape
-    tokens, scale, zero, groups = group
     counts = f"tensor<{batch}xi64>"
     out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
+    given_rows = [(name, f"tensor<1x{size}x{kind}>") for name, size, kind, given in metadata if given]
     tile_tokens = TILE_TOKENS if tokens == 1 else tokens
     values = f"tensor<?x{dim}x{element}>"
 
     def region(name: str, begin: str, end: str, before: str, after: str) -> str:
         """A loop over the tiles of a region."""
-        is_coded = name == "codes" and scale is not None
+        is_coded = name == "codes" and metadata
         if is_coded:
             rows = "?" if tokens == 1 else "1"
-            metadata = [f"tensor<{rows}x{groups}x{kind}>" for kind in (scale, zero) if kind]
-            types = [f"tensor<?x{dim}xi8>", *metadata]
-            operands = ", ".join(f"%tile#{i}" for i in range(len(types)))
-            compute = f"""%full = kvq.dequantize #kvq.format<{fmt}> ins({operands} : {", ".join(types)})
+            types = [f"tensor<?x{dim}xi8>"]
+            types += [f"tensor<{rows}x{size}x{kind}>" for _, size, kind, given in metadata if not given]
+            names = [f"%tile#{i}" if len(types) > 1 else "%tile" for i in range(len(types))]
+            operands = ", ".join([*names, *(f"%{name}" for name, *_ in given_rows)])
+            operand_types = ", ".join([*types, *(kind for _, kind in given_rows)])
+            compute = f"""%full = kvq.dequantize #kvq.format<{fmt}> ins({operands} : {operand_types})
             outs(%place : tensor<?x{dim}xf32>) -> tensor<?x{dim}xf32>"""
         else:
             types = [values]
@@ -56,6 +59,9 @@ def rebuild(
       }}"""
 
     has_first, has_recent = windows
+    loads = "".join(
+        f"\n      %{name} = kvq.load_given %cache <{name}> at [%h] : {cache} -> {kind}" for name, kind in given_rows
+    )
     loops, last = "", "%o1"
     if has_first:
         loops += region("first", "%c0", "%first_end", last, "%o2")
@@ -84,7 +90,7 @@ func.func @rebuild(
     %coded_b = arith.index_cast %coded_i64 : i64 to index
     %first_end = arith.minsi %length, %exact_first : index
     %codes_end = arith.addi %first_end, %coded_b : index
-    %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loops}
+    %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loads}{loops}
       scf.yield {last} : {out}
     }}
     scf.yield %sequence : {out}

@@ -1,12 +1,14 @@
-"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [rows, tokens, dim]."""
+"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [batch, heads, tokens, dim]."""
 
 from .attention import READ_ONLY
 
+Row = tuple[str, int, str, bool]  # name, elements in a row, their type, and whether it is given
 
-def _metadata(groups: int, scale: str, zero: str | None) -> list[tuple[str, str]]:
-    """Names and types of what goes with the codes."""
-    parts = [("scales", f"tensor<?x?x{groups}x{scale}>")]
-    return parts + ([("zeros", f"tensor<?x?x{groups}x{zero}>")] if zero else [])
+
+def _parts(rows: tuple[Row, ...], given: bool) -> list[tuple[str, str]]:
+    """Names and types of what goes with codes, computed or given."""
+    extents = "1x?x1" if given else "?x?x?"
+    return [(name, f"tensor<{extents}x{size}x{kind}>") for name, size, kind, is_given in rows if is_given == given]
 
 
 def _names(parts: list[tuple[str, str]], suffix: str = "") -> str:
@@ -32,19 +34,21 @@ func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
 """
 
 
-def quantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int, element: str) -> str:
-    """@quantize(values, codes, scales, zeros?)."""
-    coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]
-    return _function("quantize", fmt, [("values", f"tensor<?x?x{dim}x{element}>")], coded)
+def quantize(fmt: str, rows: tuple[Row, ...], dim: int, element: str) -> str:
+    """@quantize(values, given..., codes, computed...)."""
+    values = ("values", f"tensor<?x?x?x{dim}x{element}>")
+    coded = ("codes", f"tensor<?x?x?x{dim}xi8>")
+    return _function("quantize", fmt, [values, *_parts(rows, given=True)], [coded, *_parts(rows, given=False)])
 
 
-def dequantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int) -> str:
-    """@dequantize(codes, scales, zeros?, values)."""
-    coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]
-    return _function("dequantize", fmt, coded, [("values", f"tensor<?x?x{dim}xf32>")])
+def dequantize(fmt: str, rows: tuple[Row, ...], dim: int) -> str:
+    """@dequantize(codes, computed..., given..., values)."""
+    coded = ("codes", f"tensor<?x?x?x{dim}xi8>")
+    inputs = [coded, *_parts(rows, given=False), *_parts(rows, given=True)]
+    return _function("dequantize", fmt, inputs, [("values", f"tensor<?x?x?x{dim}xf32>")])
 
 
 def pack(fmt: str, bits: int, dim: int) -> str:
     """@pack(codes, bytes)."""
-    packed = [("bytes", f"tensor<?x?x{dim * bits // 8}xi8>")]
-    return _function("pack", fmt, [("codes", f"tensor<?x?x{dim}xi8>")], packed)
+    packed = [("bytes", f"tensor<?x?x?x{dim * bits // 8}xi8>")]
+    return _function("pack", fmt, [("codes", f"tensor<?x?x?x{dim}xi8>")], packed)

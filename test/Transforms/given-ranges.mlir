@@ -1,0 +1,69 @@
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize))' | FileCheck %s --check-prefix=FUSE
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize))' -o /dev/null \
+// RUN:   --remarks-filter=kvq-fuse-dequantize --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: not kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales))' 2>/dev/null | FileCheck %s --check-prefix=FOLD
+
+// Metadata that is given for each head becomes a component of the cache. One row
+// of it serves all tokens, so that scales go into the query and into the
+// accumulator, as with groups of several tokens.
+
+#k = #kvq.format<codes = ui8, group = [*, 1], scale = f16, zero = min f16, range = static>
+#v = #kvq.format<codes = i8, group = [*, 32], scale = f32, range = static>
+
+// FUSE-LABEL: func.func @given
+// FUSE-SAME:    %[[KC:[^:]*]]: tensor<2x3x?x64xi8>, %[[KS:[^:]*]]: tensor<1x3x1x64xf16>, %[[KZ:[^:]*]]: tensor<1x3x1x64xf16>, %[[VC:[^:]*]]: tensor<2x3x?x64xi8>, %[[VS:[^:]*]]: tensor<1x3x1x2xf32>
+// FUSE:         %[[K:.*]] = kvq.from_components %[[KC]], %[[KS]], %[[KZ]] : tensor<2x3x?x64xi8>, tensor<1x3x1x64xf16>, tensor<1x3x1x64xf16> -> !cache{{$}}
+// FUSE:         %[[V:.*]] = kvq.from_components %[[VC]], %[[VS]] : tensor<2x3x?x64xi8>, tensor<1x3x1x2xf32> -> !cache1{{$}}
+// FUSE:         kvq.attention ins(%{{.*}}, %[[K]], %[[V]] :
+
+// FOLD-LABEL: func.func @given
+// FOLD:         scf.for
+// FOLD:           %[[KC:.*]] = kvq.load_tile {{.*}} -> tensor<?x64xi8>
+// FOLD-DAG:       %[[S:.*]] = kvq.load_given {{.*}} <scales> at[%[[H:.*]]] : {{.*}} -> tensor<1x64xf16>
+// FOLD-DAG:       %[[Z:.*]] = kvq.load_given {{.*}} <zeros> at[%[[H]]] : {{.*}} -> tensor<1x64xf16>
+// FOLD:           %[[S0:.*]] = tensor.collapse_shape %[[S]] {{.*}} : tensor<1x64xf16> into tensor<64xf16>
+// FOLD:           %[[QS:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[S0]] : tensor<4x64xf32>, tensor<64xf16>)
+// FOLD:           linalg.generic {{.*}} ins(%[[QS]], %[[KC]] : tensor<4x64xf32>, tensor<?x64xi8>)
+// FOLD:           %[[Z0:.*]] = tensor.collapse_shape %[[Z]]
+// FOLD:           linalg.generic {{.*}} ins(%{{.*}}, %[[Z0]] : tensor<4x64xf32>, tensor<64xf16>)
+// FOLD:           %[[VC:.*]] = kvq.load_tile {{.*}} -> tensor<?x64xi8>
+// FOLD:           %[[VS:.*]] = kvq.load_given {{.*}} <scales> at[%[[H]]] : {{.*}} -> tensor<1x2xf32>
+// FOLD:           %[[PC:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[VC]] : tensor<4x?xf32>, tensor<?x64xi8>)
+// FOLD:           %[[PG:.*]] = tensor.expand_shape %[[PC]]
+// FOLD:           %[[VS0:.*]] = tensor.collapse_shape %[[VS]]
+// FOLD:           linalg.generic {{.*}} ins(%[[PG]], %[[VS0]] : tensor<4x2x32xf32>, tensor<2xf32>)
+// FOLD-NOT:     kvq.dequantize
+func.func @given(%kc: tensor<2x3x?x64xi8>, %ks: tensor<1x3x1x64xf16>, %kz: tensor<1x3x1x64xf16>,
+    %vc: tensor<2x3x?x64xi8>, %vs: tensor<1x3x1x2xf32>,
+    %q: tensor<2x12x1x64xf32>, %n: tensor<2xi64>, %t: index) -> tensor<2x12x1x64xf32> {
+  %k0 = tensor.empty(%t) : tensor<2x3x?x64xf32>
+  %k = kvq.dequantize #k ins(%kc, %ks, %kz : tensor<2x3x?x64xi8>, tensor<1x3x1x64xf16>, tensor<1x3x1x64xf16>)
+      outs(%k0 : tensor<2x3x?x64xf32>) -> tensor<2x3x?x64xf32>
+  %v0 = tensor.empty(%t) : tensor<2x3x?x64xf32>
+  %v = kvq.dequantize #v ins(%vc, %vs : tensor<2x3x?x64xi8>, tensor<1x3x1x2xf32>)
+      outs(%v0 : tensor<2x3x?x64xf32>) -> tensor<2x3x?x64xf32>
+  %o = kvq.attention ins(%q, %k, %v : tensor<2x12x1x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>)
+      lengths(%n : tensor<2xi64>) outs(%q : tensor<2x12x1x64xf32>) {scale = 0.125 : f32} -> tensor<2x12x1x64xf32>
+  return %o : tensor<2x12x1x64xf32>
+}
+
+// -----
+
+// A cache has one row for all its sequences, and one for each head.
+
+// REMARK: FuseDequantize | Category:kvq-fuse-dequantize | Function=not_a_cache | Reason="metadata that is given is not the same for all sequences", Remark="keys are not read as codes"
+// REMARK: FuseDequantize | Category:kvq-fuse-dequantize | Function=not_a_cache | Reason="metadata that is given is not given for each head", Remark="values are not read as codes"
+// FUSE-LABEL: func.func @not_a_cache
+// FUSE-COUNT-2: kvq.dequantize
+#f = #kvq.format<codes = i8, group = [*, *], scale = f16, range = static>
+func.func @not_a_cache(%c: tensor<2x3x?x64xi8>, %ks: tensor<2x3x1x1xf16>, %vs: tensor<1x1x1x1xf16>,
+    %q: tensor<2x12x1x64xf32>, %n: tensor<2xi64>, %t: index) -> tensor<2x12x1x64xf32> {
+  %k0 = tensor.empty(%t) : tensor<2x3x?x64xf32>
+  %k = kvq.dequantize #f ins(%c, %ks : tensor<2x3x?x64xi8>, tensor<2x3x1x1xf16>)
+      outs(%k0 : tensor<2x3x?x64xf32>) -> tensor<2x3x?x64xf32>
+  %v = kvq.dequantize #f ins(%c, %vs : tensor<2x3x?x64xi8>, tensor<1x1x1x1xf16>)
+      outs(%k0 : tensor<2x3x?x64xf32>) -> tensor<2x3x?x64xf32>
+  %o = kvq.attention ins(%q, %k, %v : tensor<2x12x1x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>)
+      lengths(%n : tensor<2xi64>) outs(%q : tensor<2x12x1x64xf32>) {scale = 0.125 : f32} -> tensor<2x12x1x64xf32>
+  return %o : tensor<2x12x1x64xf32>
+}
