@@ -29,6 +29,8 @@ struct TilingShape {
   int64_t tokens;
   /// Scales and zeros: their token axis counts steps.
   ValueRange metadata;
+  /// Whether all tokens of the last step are there.
+  bool wholeSteps;
   /// What is given: one row for all tokens.
   ValueRange given;
 
@@ -46,23 +48,27 @@ struct TensorPart {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInits().drop_front(), op.getInputs().drop_front()};
+          op.getInits().drop_front(), /*wholeSteps=*/true,
+          op.getInputs().drop_front()};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
   ValueRange metadata = op.getInputs().drop_front();
   unsigned given = countGivenInputs(op.getFormat());
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          metadata.drop_back(given), metadata.take_back(given)};
+          metadata.drop_back(given), /*wholeSteps=*/false,
+          metadata.take_back(given)};
 }
 
 /// Packing treats each token by itself.
 static TilingShape getTilingShape(PackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}, /*given=*/{}};
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{},
+          /*wholeSteps=*/true, /*given=*/{}};
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}, /*given=*/{}};
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{},
+          /*wholeSteps=*/true, /*given=*/{}};
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {
@@ -111,7 +117,7 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets[axis] = affine::makeComposedFoldedAffineApply(
       b, loc, d0 * shape.tokens, {offsets[axis]});
   std::optional<int64_t> staticExtent = getConstantIntValue(extent);
-  if (staticExtent && *staticExtent % shape.tokens == 0) {
+  if (shape.wholeSteps || (staticExtent && *staticExtent % shape.tokens == 0)) {
     part.sizes[axis] = affine::makeComposedFoldedAffineApply(
         b, loc, d0 * shape.tokens, {sizes[axis]});
     return part;

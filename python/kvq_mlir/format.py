@@ -101,7 +101,8 @@ class Format:
 
     @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax", "minmax", "clip" or "static"; None if exact."""
+        """How the range of a group is taken: "absmax", "minmax", "clip", "search", "rms", "norm" or "static"; None if
+        exact."""
         return self._fields["range"]
 
     def channels(self, head_dim: int) -> int:
