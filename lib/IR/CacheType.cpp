@@ -209,6 +209,8 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
     addMetadata(ComponentKind::Scales, format.getScaleType());
     if (Type zero = format.getZeroType())
       addMetadata(ComponentKind::Zeros, zero);
+    if (Type outer = format.getOuterScaleType())
+      addGiven(ComponentKind::OuterScales, /*rowSize=*/1, outer);
   }
   if (getExactFirst() != 0)
     add(ComponentKind::First, getExactFirst(), headDim, getElementType());

@@ -43,6 +43,15 @@ static double getScaleCap(Type type, double largest) {
   return cap.isFinite() ? cap.convertToDouble() : limit.convertToDouble();
 }
 
+/// The largest scale that `format` stores.
+static double getStoredCap(FormatAttr format, double largestCode) {
+  // An outer scale is small enough for any stored one.
+  if (format.getOuter())
+    return APFloat::getLargest(getSemantics(format.getScale()))
+        .convertToDouble();
+  return getScaleCap(format.getScale(), largestCode);
+}
+
 /// The least and the largest of what a given zero may be (rule R23).
 static std::pair<double, double> getZeroBounds(ZeroKind kind, Type type,
                                                double largestCode) {
@@ -57,10 +66,12 @@ FormatAttr::getGivenBounds(ComponentKind kind) const {
   double largestCode = getCodec(getCodes())->getLargest();
   if (kind == ComponentKind::Zeros)
     return getZeroBounds(getZeroKind(), getZero(), largestCode);
+  if (kind == ComponentKind::OuterScales)
+    return {std::ldexp(1.0, -100), std::ldexp(1.0, 100)};
   assert(kind == ComponentKind::Scales && "not a given component");
   double least = APFloat::getSmallest(getSemantics(getScale()))
                      .convertToDouble();
-  return {least, getScaleCap(getScale(), largestCode)};
+  return {least, getStoredCap(*this, largestCode)};
 }
 
 /// `extent` as a multiple of the smallest positive value of `type`; exact
@@ -80,12 +91,41 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
   return extent;
 }
 
+static Value buildIsPositive(OpBuilder &b, Location loc, Value value) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value,
+                               buildF32(b, loc, 0.0));
+}
+
+/// The smallest multiple of the smallest positive value of `type` that covers
+/// `extent`, divided as `divide` does and by `outer`, which may be null.
+static Value buildCovering(OpBuilder &b, Location loc, Value extent, Value outer,
+                           Type type, function_ref<Value(Value)> divide) {
+  Value units;
+  if (!outer) {
+    units = divide(buildUnits(b, loc, extent, type));
+    units = math::CeilOp::create(b, loc, units);
+  } else {
+    // The second division may underflow (rule R17).
+    units = arith::DivFOp::create(b, loc, divide(extent), outer);
+    units = math::CeilOp::create(b, loc, buildUnits(b, loc, units, type));
+    Value some =
+        arith::MaximumFOp::create(b, loc, units, buildF32(b, loc, 1.0));
+    units = arith::SelectOp::create(b, loc, buildIsPositive(b, loc, extent),
+                                    some, units);
+  }
+  double unit = APFloat::getSmallest(getSemantics(type)).convertToDouble();
+  return arith::MulFOp::create(b, loc, units, buildF32(b, loc, unit));
+}
+
 /// The stored scale of a group whose values span `extent`, 0 or more, in
-/// `steps` steps, for codes up to `largest` (rules R3 to R5). Where the type
-/// loses precision the scale is rounded up, so that it covers the group and is
-/// 0 only for extent 0; with `covers` coarse types are rounded up everywhere.
-static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
-                        double largest, Type type, bool covers) {
+/// `steps` steps (rules R3 to R5 and R17). Where the type loses precision the
+/// scale is rounded up, so that it covers the group and is 0 only for extent 0;
+/// coarse types are rounded up everywhere where the codec asks for it. `outer`
+/// is the outer scale, or null.
+static Value buildScale(OpBuilder &b, Location loc, FormatAttr format,
+                        const Codec &codec, Value extent, double steps,
+                        Value outer) {
+  Type type = format.getScale();
   const llvm::fltSemantics &semantics = getSemantics(type);
   auto divide = [&](Value value) -> Value {
     if (steps == 1.0)
@@ -93,14 +133,14 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
     return arith::DivFOp::create(b, loc, value, buildF32(b, loc, steps));
   };
   Value scale = divide(extent);
-  Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, largest));
+  if (outer)
+    scale = arith::DivFOp::create(b, loc, scale, outer);
+  Value capped = buildClamp(b, loc, scale, 0.0,
+                            getStoredCap(format, codec.getLargest()));
   if (isa<Float8E8M0FNUType>(type))
     return buildRoundUp(b, loc, capped, type);
 
-  Value units = divide(buildUnits(b, loc, extent, type));
-  Value covering = arith::MulFOp::create(
-      b, loc, math::CeilOp::create(b, loc, units),
-      buildF32(b, loc, APFloat::getSmallest(semantics).convertToDouble()));
+  Value covering = buildCovering(b, loc, extent, outer, type, divide);
 
   Value smallestNormal = buildF32(
       b, loc, APFloat::getSmallestNormalized(semantics).convertToDouble());
@@ -111,7 +151,7 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
     return stored;
   if (type.isF16())
     return arith::TruncFOp::create(b, loc, type, stored);
-  if (covers && isa<Float8E4M3FNType>(type))
+  if (codec.needsCoveringScale() && isa<Float8E4M3FNType>(type))
     return buildRoundUp(b, loc, stored, type);
   return buildRound(b, loc, stored, type);
 }
@@ -172,11 +212,6 @@ static Value buildNorm(OpBuilder &b, Location loc, FormatAttr format,
 // Zeros
 //===----------------------------------------------------------------------===//
 
-static Value buildIsPositive(OpBuilder &b, Location loc, Value value) {
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value,
-                               buildF32(b, loc, 0.0));
-}
-
 /// The stored zero point of a group from `min`, 0 or less, on: the number of
 /// steps from it to 0 (rule R7). 0 where the scale is 0 or NaN.
 static Value buildZeroPoint(OpBuilder &b, Location loc, Value min, Value scale,
@@ -210,7 +245,7 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
   if (getZeroKind() != ZeroKind::Point)
     return buildExtend(b, loc, zero);
   Value distance = arith::MulFOp::create(b, loc, buildPointValue(b, loc, zero),
-                                         buildExtend(b, loc, scale));
+                                         scale);
   return arith::NegFOp::create(b, loc, distance);
 }
 
@@ -220,22 +255,21 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
 
 std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
                                                   ValueRange statistics,
-                                                  Value candidate) const {
+                                                  Value candidate,
+                                                  Value outer) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   double largest = codec->getLargest();
-  bool covers = codec->needsCoveringScale();
   if (getRangeStatistics().front() == RangeStatistic::SumOfSquares) {
     Value norm = buildNorm(b, loc, *this, statistics[0]);
-    return {
-        buildScale(b, loc, norm, /*steps=*/1.0, largest, getScale(), covers),
-        Value()};
+    return {buildScale(b, loc, *this, *codec, norm, /*steps=*/1.0, outer),
+            Value()};
   }
   Value ratio = buildRatio(b, loc, *this, candidate);
   auto clip = [&](Value end) -> Value {
     return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
   };
   auto buildStoredScale = [&](Value extent) {
-    return buildScale(b, loc, extent, largest, largest, getScale(), covers);
+    return buildScale(b, loc, *this, *codec, extent, /*steps=*/largest, outer);
   };
   if (getZeroKind() == ZeroKind::None)
     return {buildStoredScale(clip(statistics[0])), Value()};
@@ -257,14 +291,21 @@ std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
   min = arith::SelectOp::create(b, loc, above, zero, min);
   max = arith::SelectOp::create(b, loc, below, zero, max);
   Value scale = buildStoredScale(arith::SubFOp::create(b, loc, max, min));
-  return {scale, buildZeroPoint(b, loc, min, buildExtend(b, loc, scale),
-                                getZeroType(), largest)};
+  return {scale,
+          buildZeroPoint(b, loc, min, buildScaleValue(b, loc, scale, outer),
+                         getZeroType(), largest)};
+}
+
+Value FormatAttr::buildScaleValue(OpBuilder &b, Location loc, Value scale,
+                                  Value outer) const {
+  scale = buildExtend(b, loc, scale);
+  return outer ? arith::MulFOp::create(b, loc, scale, outer).getResult()
+               : scale;
 }
 
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
-  scale = buildExtend(b, loc, scale);
   if (getZeroKind() == ZeroKind::Min)
     value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
   Value number = arith::DivFOp::create(b, loc, value, scale);
@@ -296,8 +337,7 @@ Value FormatAttr::buildDecode(OpBuilder &b, Location loc, Value code,
   if (getZeroKind() == ZeroKind::Point)
     number =
         arith::SubFOp::create(b, loc, number, buildPointValue(b, loc, zero));
-  Value value =
-      arith::MulFOp::create(b, loc, number, buildExtend(b, loc, scale));
+  Value value = arith::MulFOp::create(b, loc, number, scale);
   if (getZeroKind() != ZeroKind::Min)
     return value;
   return arith::AddFOp::create(b, loc, value, buildExtend(b, loc, zero));

@@ -28,7 +28,7 @@ namespace {
 struct FormatFields {
   Attribute codes;
   std::optional<std::pair<int64_t, int64_t>> group;
-  Type scale;
+  Type scale, outer;
   ZeroKind zeroKind = ZeroKind::None;
   Type zero;
   std::optional<RangePolicy> range;
@@ -94,6 +94,15 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
+/// Parses `S` or `S of O`.
+static ParseResult parseScale(AsmParser &parser, FormatFields &fields) {
+  if (parser.parseType(fields.scale))
+    return failure();
+  if (failed(parser.parseOptionalKeyword("of")))
+    return success();
+  return parser.parseType(fields.outer);
+}
+
 static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;
@@ -129,7 +138,7 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
   if (name == "group")
     return parseGroup(parser, fields);
   if (name == "scale")
-    return parser.parseType(fields.scale);
+    return parseScale(parser, fields);
   if (name == "zero")
     return parseZero(parser, fields);
   if (name == "range")
@@ -170,7 +179,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                                                         : RangePolicy::AbsMax);
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
-      fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
+      fields.group->second, fields.scale, fields.outer, fields.zeroKind, fields.zero, range,
       fields.clip, fields.steps);
 }
 
@@ -189,6 +198,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printer << ", ";
     printExtent(printer, getChannels());
     printer << "], scale = " << getScale();
+    if (getOuter())
+      printer << " of " << getOuter();
     if (getZero())
       printer << ", zero = " << stringifyZeroKind(getZeroKind()) << " "
               << getZero();
@@ -287,7 +298,7 @@ static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
-                                 int64_t channels, Type scale,
+                                 int64_t channels, Type scale, Type outer,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip,
                                  int64_t steps) {
@@ -304,6 +315,9 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError()
            << "expected scale f16, bf16, f32, f8E8M0FNU or f8E4M3FN, got "
            << scale;
+  if (outer && (!isa<Float8E4M3FNType>(scale) || !outer.isF32()))
+    return emitError() << "expected two levels of scales as f8E4M3FN of f32, got "
+                       << scale << " of " << outer;
   if (auto codebook = dyn_cast<CodebookAttr>(codes);
       codebook && isa<Float8E8M0FNUType>(scale) && !codebook.hasZero())
     return emitError() << "scale f8E8M0FNU is never 0, and neither is a value "
@@ -374,7 +388,7 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
 
 FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
-                         /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
+                         /*tokens=*/1, /*channels=*/1, /*scale=*/Type(), /*outer=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
                          APFloat(1.0f), /*steps=*/1);
 }
@@ -383,7 +397,7 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || getChannels() != kWholeAxis)
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
-                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getScale(), getOuter(), getZeroKind(), getZero(), getRange(),
                          getClip(), getSteps());
 }
 
@@ -410,6 +424,8 @@ int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
 }
 
 Type FormatAttr::getScaleType() const { return getScale(); }
+
+Type FormatAttr::getOuterScaleType() const { return getOuter(); }
 
 Type FormatAttr::getZeroType() const {
   Type zero = getZero();

@@ -117,14 +117,19 @@ GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
   groupsMap = AffineMap::get(size(), /*symbolCount=*/0, groups, context);
 }
 
-AffineMap GroupLoops::getMetadataMap(Type type) const {
-  SmallVector<AffineExpr> results(groupsMap.getResults());
+/// `map`, but that an axis of extent 1 of `type` serves all indices.
+static AffineMap broadcastUnitAxes(AffineMap map, Type type) {
+  SmallVector<AffineExpr> results(map.getResults());
   for (auto [expr, extent] :
        llvm::zip_equal(results, cast<RankedTensorType>(type).getShape()))
     if (extent == 1)
-      expr = getAffineConstantExpr(0, groupsMap.getContext());
-  return AffineMap::get(size(), /*symbolCount=*/0, results,
-                        groupsMap.getContext());
+      expr = getAffineConstantExpr(0, map.getContext());
+  return AffineMap::get(map.getNumDims(), /*symbolCount=*/0, results,
+                        map.getContext());
+}
+
+AffineMap GroupLoops::getMetadataMap(Type type) const {
+  return broadcastUnitAxes(groupsMap, type);
 }
 
 /// How many rows of metadata serve rows that are full groups of tokens.
@@ -203,8 +208,10 @@ static Value
 buildGroupSum(OpBuilder &b, Location loc, const GroupLoops &loops,
               ValueRange inputs,
               function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
-  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
-  maps.front() = maps.back() = loops.getRowsMap();
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value metadata : inputs.drop_front())
+    maps.push_back(loops.getMetadataMap(metadata.getType()));
+  maps.push_back(loops.getRowsMap());
   Value terms = tensor::EmptyOp::create(
       b, loc, tensor::getMixedSizes(b, loc, inputs.front()), b.getF32Type());
   terms = linalg::GenericOp::create(
@@ -264,33 +271,44 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
       .getResults();
 }
 
-/// Scales, and zeros if the format has them, from the groups' statistics,
-/// written into `inits`; of the range `candidate` where there are several.
+/// Scales, and zeros if the format has them, from the groups' statistics and
+/// what is given, written into `inits`; of the range `candidate` where there are
+/// several.
 static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
                                         FormatInterface format,
-                                        ValueRange statistics, Value candidate,
-                                        ValueRange inits) {
+                                        ValueRange statistics, ValueRange given,
+                                        Value candidate, ValueRange inits) {
   int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
-  SmallVector<AffineMap> maps(statistics.size() + inits.size(),
+  SmallVector<Value> inputs(statistics);
+  llvm::append_range(inputs, given);
+  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
                               b.getMultiDimIdentityMap(rank));
+  for (auto [map, input] : llvm::zip(maps, inputs))
+    map = broadcastUnitAxes(map, input.getType());
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value outer = given.empty() ? Value() : args[statistics.size()];
     auto [scale, zero] = format.buildMetadata(
-        b, loc, args.take_front(statistics.size()), candidate);
+        b, loc, args.take_front(statistics.size()), candidate, outer);
     SmallVector<Value> results = {scale};
     if (zero)
       results.push_back(zero);
     linalg::YieldOp::create(b, loc, results);
   };
-  return linalg::GenericOp::create(b, loc, inits.getTypes(), statistics, inits,
+  return linalg::GenericOp::create(b, loc, inits.getTypes(), inputs, inits,
                                    maps, iterators, body)
       .getResults();
 }
 
-/// The zero among metadata, which may have none.
-static Value getZero(ValueRange metadata) {
-  return metadata.size() == 2 ? metadata[1] : Value();
+/// The f32 scale and the stored zero, or null, of an element whose metadata are
+/// `stored`: scale, zero and outer scale, as far as the format has them.
+static std::pair<Value, Value> readMetadata(OpBuilder &b, Location loc,
+                                            FormatInterface format,
+                                            ValueRange stored) {
+  Value zero = format.getZeroType() ? stored[1] : Value();
+  Value outer = format.getOuterScaleType() ? stored.back() : Value();
+  return {format.buildScaleValue(b, loc, stored.front(), outer), zero};
 }
 
 /// The squared error of each group of the split `input` under `metadata`.
@@ -301,7 +319,7 @@ static Value buildSquaredError(OpBuilder &b, Location loc,
   llvm::append_range(inputs, metadata);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
     Value element = buildElement(b, loc, args[0]);
-    Value scale = args[1], zero = getZero(args.drop_front());
+    auto [scale, zero] = readMetadata(b, loc, format, args.drop_front());
     Value code = format.buildEncode(b, loc, element, scale, zero);
     Value value = format.buildDecode(b, loc, code, scale, zero);
     Value difference = arith::SubFOp::create(b, loc, value, element);
@@ -348,7 +366,7 @@ static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
                                          FormatInterface format,
                                          const GroupLoops &loops, Value input,
                                          ValueRange statistics,
-                                         ValueRange inits) {
+                                         ValueRange given, ValueRange inits) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
@@ -366,9 +384,11 @@ static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
       scratch.push_back(
           buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
     SmallVector<Value> candidate =
-        buildMetadata(b, loc, format, statistics, number, scratch);
+        buildMetadata(b, loc, format, statistics, given, number, scratch);
+    SmallVector<Value> metadata = candidate;
+    llvm::append_range(metadata, given);
     candidate.insert(candidate.begin(), buildSquaredError(b, loc, format, loops,
-                                                          input, candidate));
+                                                          input, metadata));
     scf::YieldOp::create(b, loc, buildBetter(b, loc, isFirst, candidate, best));
   };
   auto loop =
@@ -377,17 +397,18 @@ static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
   return llvm::to_vector_of<Value>(loop.getResults().drop_front());
 }
 
-/// The metadata of the groups of the split `input`, written into `inits`.
+/// The metadata of the groups of the split `input`, from these and from what is
+/// given, written into `inits`.
 static SmallVector<Value> measureGroups(OpBuilder &b, Location loc,
                                         FormatInterface format,
                                         const GroupLoops &loops, Value input,
-                                        ValueRange inits) {
+                                        ValueRange given, ValueRange inits) {
   SmallVector<Value> statistics =
       buildStatistics(b, loc, format, loops, input, inits.front());
   if (format.getRangeCandidates() == 1)
-    return buildMetadata(b, loc, format, statistics, /*candidate=*/Value(),
-                         inits);
-  return searchMetadata(b, loc, format, loops, input, statistics, inits);
+    return buildMetadata(b, loc, format, statistics, given,
+                         /*candidate=*/Value(), inits);
+  return searchMetadata(b, loc, format, loops, input, statistics, given, inits);
 }
 
 /// The codes of the split `input` under its metadata, written into `init`.
@@ -402,9 +423,10 @@ static Value buildCodes(OpBuilder &b, Location loc, FormatInterface format,
   }
   maps.push_back(loops.getRowsMap());
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value code =
-        format.buildEncode(b, loc, buildElement(b, loc, args[0]), args[1],
-                           getZero(args.slice(1, metadata.size())));
+    auto [scale, zero] =
+        readMetadata(b, loc, format, args.slice(1, metadata.size()));
+    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
+                                    scale, zero);
     linalg::YieldOp::create(b, loc, code);
   };
   return linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
@@ -421,14 +443,17 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   GroupLoops loops(format, rows, getMetadataRows(format));
 
   Value input = loops.split(b, loc, getInputs().front());
-  SmallVector<Value> metadata(getInputs().drop_front());
+  ValueRange given = getInputs().drop_front();
+  SmallVector<Value> computed;
   if (!format.hasStaticRange())
-    metadata = measureGroups(b, loc, format, loops, input, metadataInits);
+    computed =
+        measureGroups(b, loc, format, loops, input, given, metadataInits);
+  SmallVector<Value> metadata = computed;
+  llvm::append_range(metadata, given);
   Value init = loops.split(b, loc, codesInit);
   Value codes = buildCodes(b, loc, format, loops, input, metadata, init);
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
-  if (!format.hasStaticRange())
-    llvm::append_range(results, metadata);
+  llvm::append_range(results, computed);
   return results;
 }
 
@@ -451,8 +476,9 @@ static Value buildDequantize(OpBuilder &b, Location loc, FormatInterface format,
     maps.push_back(loops.getMetadataMap(metadata.getType()));
   maps.push_back(loops.getRowsMap());
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = format.getZeroType() ? args[2] : Value();
-    Value value = format.buildDecode(b, loc, args[0], args[1], zero);
+    auto [scale, zero] =
+        readMetadata(b, loc, format, args.slice(1, inputs.size() - 1));
+    Value value = format.buildDecode(b, loc, args[0], scale, zero);
     if (!initType.getElementType().isF32())
       value = buildRound(b, loc, value, initType.getElementType());
     linalg::YieldOp::create(b, loc, value);
@@ -471,6 +497,7 @@ static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
                                          ValueRange inputs, Value init) {
   int64_t axis = cast<RankedTensorType>(init.getType()).getRank() - 2;
   int64_t group = format.getGroupTokens();
+  ValueRange given = inputs.take_back(countGivenInputs(format));
   AffineExpr d0 = b.getAffineDimExpr(0);
   OpFoldResult tokens = tensor::getMixedSize(b, loc, init, axis);
   auto apply = [&](AffineExpr expr) {
@@ -487,8 +514,9 @@ static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
                         MetadataRows metadataRows) {
     SmallVector<Value> slices = {
         buildSlice(b, loc, inputs.front(), axis, token, tokenCount)};
-    for (Value metadata : inputs.drop_front())
+    for (Value metadata : inputs.drop_front().drop_back(given.size()))
       slices.push_back(buildSlice(b, loc, metadata, axis, row, rowCount));
+    llvm::append_range(slices, given);
     Value part = buildSlice(b, loc, init, axis, token, tokenCount);
     part = buildDequantize(b, loc, format, slices, part, metadataRows);
     init = buildInsert(b, loc, part, init, axis, token, tokenCount);

@@ -69,12 +69,13 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
 static SmallVector<GivenRow> getGivenRows(FormatInterface format,
                                           int64_t headDim) {
   SmallVector<GivenRow> rows;
-  if (!format.hasStaticRange())
-    return rows;
   int64_t groups = headDim / format.getGroupChannels(headDim);
-  rows.push_back({"scales", groups, format.getScaleType()});
-  if (Type zero = format.getZeroType())
+  if (format.hasStaticRange())
+    rows.push_back({"scales", groups, format.getScaleType()});
+  if (Type zero = format.getZeroType(); zero && format.hasStaticRange())
     rows.push_back({"zeros", groups, zero});
+  if (Type outer = format.getOuterScaleType())
+    rows.push_back({"outer scales", 1, outer});
   return rows;
 }
 

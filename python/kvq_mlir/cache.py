@@ -87,7 +87,7 @@ class Cache:
     tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
     instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
     given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
-    [kv_heads, head_dim/g], or [1, head_dim/g] for all heads. name: what errors call the cache, such as "layer 3, keys".
+    [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads]; 1 for kv_heads serves all. name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 

@@ -7,28 +7,47 @@ import numpy as np
 from . import _kvq
 from .cache import check_type
 from .format import Format
+from .given import Given
 from .ops import quantize
+
+LARGEST_INNER_SCALE = 448  # of f8E4M3FN
+OUTER_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))  # rule R17
 
 
 def calibrate(x: np.ndarray, fmt: Format) -> dict[str, np.ndarray]:
     """What `Cache(..., given=...)` takes for `fmt`, from tokens x [batch, kv_heads, tokens, dim], float16 or float32.
 
-    A static range is that of all tokens of a head: minmax with a zero, absmax without. Empty where the format asks for
-    nothing. Raises `Error`, a ValueError, for a wrong shape, for no tokens, and where a range would be zero or NaN,
-    which no cache takes; TypeError for another dtype.
+    A static range is that of all tokens of a head: minmax with a zero, absmax without. An outer scale is such that the
+    largest stored scale of a head's tokens is the largest of its type. Empty where the format asks for nothing. Raises
+    `Error`, a ValueError, for a wrong shape, for no tokens, and where a range would be zero or NaN, which no cache
+    takes; TypeError for another dtype.
     """
     check_type("fmt", fmt, Format)
     if not isinstance(x, np.ndarray) or x.ndim != 4 or not x.shape[0] * x.shape[2]:
         found = list(x.shape) if isinstance(x, np.ndarray) else type(x).__name__
         raise _kvq.Error(f"expected one or more tokens as [batch, kv_heads, tokens, dim], got {found}")
-    batch, heads, tokens, dim = x.shape
-    if not fmt.is_static:
-        return {}
-    # One group of all tokens, whose range is dynamic.
-    tokens_first = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(1, heads, batch * tokens, dim)
-    z = quantize(tokens_first, fmt.with_group_of(batch * tokens))
-    parts = {"scales": z.scales} | ({} if z.zeros is None else {"zeros": z.zeros})
-    given = {name: part.reshape(heads, -1) for name, part in parts.items()}
+    heads, dim = x.shape[1], x.shape[3]
+    tokens = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(1, heads, -1, dim)
+    given = {}
+    if fmt.outer_scale:
+        given["outer_scales"] = _outer_scales(tokens, fmt)
+    if fmt.is_static:
+        given |= _static_range(tokens, fmt, given)
     for name, part in given.items():
         _kvq.check_given(fmt.rows_type(heads, dim), name, part.tobytes())
     return given
+
+
+def _outer_scales(x: np.ndarray, fmt: Format) -> np.ndarray:
+    """[kv_heads, 1]: what a head would be scaled by as one group, over the largest stored scale."""
+    whole = quantize(x, fmt.with_group(x.shape[2], None, "f32"))
+    scales = whole.scales[0, :, 0] / np.float32(LARGEST_INNER_SCALE)
+    return np.clip(scales, *OUTER_RANGE)
+
+
+def _static_range(x: np.ndarray, fmt: Format, given: Given) -> dict[str, np.ndarray]:
+    """Scales and zeros of all tokens of a head as one group."""
+    scale = f"{fmt.scale} of {fmt.outer_scale}" if fmt.outer_scale else fmt.scale
+    z = quantize(x, fmt.with_group(x.shape[2], fmt.group[1], scale), given)
+    parts = {"scales": z.scales} | ({} if z.zeros is None else {"zeros": z.zeros})
+    return {name: part.reshape(x.shape[1], -1) for name, part in parts.items()}

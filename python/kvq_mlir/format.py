@@ -85,6 +85,11 @@ class Format:
         return self._fields["scale"]
 
     @property
+    def outer_scale(self) -> str | None:
+        """The type, "f32", of the given scale that the others are multiplied by; None where there is none."""
+        return self._fields["outer"]
+
+    @property
     def zero(self) -> str | None:
         """The type of the zero, such as "f16" or "ui8"; None for symmetric codes and if exact."""
         return self._fields["zero"]
@@ -123,11 +128,10 @@ class Format:
         """What a cache of a type with this format is stored in; `Error` where the type is not valid."""
         return [Component(*component) for component in _kvq.cache_components(cache_type, capacity)]
 
-    def with_group_of(self, tokens: int) -> Format:
-        """This format for groups of so many tokens, with the range that is their default."""
-        channels = self._fields["channels"] or "*"
+    def with_group(self, tokens: int, channels: int | None, scale: str) -> Format:
+        """The same codes and zeros for groups of this shape, with their default range and another scale."""
         zero = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
-        return Format(f"codes = {self.codes}, group = [{tokens}, {channels}], scale = {self.scale}{zero}")
+        return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{zero}")
 
     def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:
         """What goes with codes: name, elements in a row, their type, and whether it is given. Empty if exact."""

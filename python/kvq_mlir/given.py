@@ -1,4 +1,4 @@
-"""What is given to a cache when it is made: static ranges, the same for all sequences."""
+"""What is given to a cache when it is made, the same for all sequences: static ranges, outer scales."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ Given = Mapping[str, np.ndarray]
 def _accepted(component: Component) -> list[tuple[int, ...]]:
     """The shapes in which a component may be given, the full one first."""
     _, heads, _, size = component.shape
-    shapes = [(heads, size), (1, size)] if heads > 1 else [(1, size)]
-    return shapes + [tuple(component.shape)]
+    shapes = [(heads, size), (1, size), (1, heads, 1, size)]
+    if size == 1:
+        shapes += [(heads,), (1,)]
+    return list(dict.fromkeys(shapes))
 
 
 def _shape_text(shape: tuple[int, ...]) -> str:

@@ -55,7 +55,8 @@ class Quantized:
         for name, part in (("scales", self.scales), ("zeros", self.zeros)):
             if part is not None and part.shape != expected:
                 raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
-        return [part for part in (self.scales, self.zeros) if part is not None]
+        metadata = {"scales": self.scales, "zeros": self.zeros} | self.given
+        return [part for part in metadata.values() if part is not None]
 
 
 def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantized:

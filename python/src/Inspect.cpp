@@ -67,6 +67,7 @@ static nb::tuple parseFormat(const std::string &text) {
           : nb::object(nb::int_(format.getChannels()));
   fields["static"] = format.hasStaticRange();
   fields["scale"] = toTextOrNone(format.getScaleType());
+  fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());
   fields["zero_kind"] =

@@ -139,6 +139,16 @@
 
 // -----
 
+// expected-error@+1 {{expected two levels of scales as f8E4M3FN of f32, got 'f16' of 'f32''}}
+#f = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f16 of f32>
+
+// -----
+
+// expected-error@+1 {{expected two levels of scales as f8E4M3FN of f32, got 'f8E4M3FN' of 'f16''}}
+#f = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f16>
+
+// -----
+
 // expected-error@+1 {{a static range is that of a group over all tokens: expected '*' for tokens, got 32}}
 #f = #kvq.format<codes = i4, group = [32, 1], scale = f16, range = static>
 

@@ -15,6 +15,7 @@
 // CHECK-DAG: #[[U5:[a-z0-9]+]] = #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16, range = minmax>
 // CHECK-DAG: #[[F8:[a-z0-9]+]] = #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32, range = absmax>
 // CHECK-DAG: #[[F4:[a-z0-9]+]] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN, range = absmax>
+// CHECK-DAG: #[[NVFP4:[a-z0-9]+]] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32, range = absmax>
 // CHECK-DAG: #[[MX:[a-z0-9]+]] = #kvq.format<codes = f6E3M2FN, group = [1, 16], scale = f8E8M0FNU, range = absmax>
 // CHECK-DAG: #[[POINT:[a-z0-9]+]] = #kvq.format<codes = ui8, group = [1, 16], scale = f16, zero = point ui8, range = minmax>
 // CHECK-DAG: #[[BLOCK:[a-z0-9]+]] = #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32, range = minmax>
@@ -58,12 +59,13 @@ func.func private @regions() attributes {
 // Codes, scales, zeros and ranges of each kind.
 
 // CHECK-LABEL: func.func private @kinds
-// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]]
+// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[NVFP4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]]
 func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = i3, group = [1, 8], scale = bf16>,
   #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16>,
   #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>,
   #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>,
+  #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32>,
   #kvq.format<codes = f6E3M2FN, group = [1, 16], scale = f8E8M0FNU>,
   #kvq.format<codes = ui8, group = [1, 16], scale = f16, zero = point ui8>,
   #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32>,

@@ -67,3 +67,38 @@ func.func @not_a_cache(%c: tensor<2x3x?x64xi8>, %ks: tensor<2x3x1x1xf16>, %vs: t
       lengths(%n : tensor<2xi64>) outs(%q : tensor<2x12x1x64xf32>) {scale = 0.125 : f32} -> tensor<2x12x1x64xf32>
   return %o : tensor<2x12x1x64xf32>
 }
+
+// -----
+
+// Two levels: the outer scale goes into the other operand, the stored one where
+// it goes by itself. A real minimum sees the operand as it is.
+
+#two = #kvq.format<codes = ui8, group = [1, 32], scale = f8E4M3FN of f32, zero = min f16>
+
+// FOLD-LABEL: func.func @two_levels
+// FOLD-SAME:    %[[Q:[^:]*]]: tensor<4x64xf32>, %[[C:[^:]*]]: tensor<32x64xi8>, %[[S:[^:]*]]: tensor<32x2xf8E4M3FN>, %[[Z:[^:]*]]: tensor<32x2xf16>, %[[O:[^:]*]]: tensor<1x1xf32>,
+// FOLD:         %[[O0:.*]] = tensor.extract %[[O]]
+// FOLD:         %[[QO:.*]] = linalg.generic {{.*}} ins(%[[Q]] : tensor<4x64xf32>)
+// FOLD:           arith.mulf %in, %[[O0]]
+// FOLD:         %[[QG:.*]] = tensor.expand_shape %[[QO]]
+// FOLD:         %[[DOTS:.*]] = linalg.generic {{.*}} ins(%[[QG]], %{{.*}} : tensor<4x2x32xf32>, tensor<32x2x32xi8>)
+// FOLD:         linalg.generic {{.*}} ins(%[[DOTS]], %[[S]] : tensor<4x32x2xf32>, tensor<32x2xf8E4M3FN>)
+// FOLD:         %[[PLAIN:.*]] = tensor.expand_shape %[[Q]]
+// FOLD:         %[[SUMS:.*]] = linalg.generic {{.*}} ins(%[[PLAIN]] : tensor<4x2x32xf32>)
+// FOLD:         linalg.generic {{.*}} ins(%[[SUMS]], %[[Z]] : tensor<4x2xf32>, tensor<32x2xf16>)
+// FOLD-NOT:     kvq.dequantize
+func.func @two_levels(%q: tensor<4x64xf32>, %c: tensor<32x64xi8>, %s: tensor<32x2xf8E4M3FN>, %z: tensor<32x2xf16>,
+    %o: tensor<1x1xf32>, %tile: tensor<32x64xf32>, %out: tensor<4x32xf32>) -> tensor<4x32xf32> {
+  %k = kvq.dequantize #two ins(%c, %s, %z, %o : tensor<32x64xi8>, tensor<32x2xf8E4M3FN>, tensor<32x2xf16>, tensor<1x1xf32>)
+      outs(%tile : tensor<32x64xf32>) -> tensor<32x64xf32>
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(r, t, c) -> (r, c)>, affine_map<(r, t, c) -> (t, c)>, affine_map<(r, t, c) -> (r, t)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x64xf32>, tensor<32x64xf32>) outs(%out : tensor<4x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %m = arith.mulf %a, %b : f32
+    %n = arith.addf %acc, %m : f32
+    linalg.yield %n : f32
+  } -> tensor<4x32xf32>
+  return %r : tensor<4x32xf32>
+}

@@ -4,22 +4,43 @@ A failing test prints its seed; `KVQ_SEED=<seed>` runs it again with the same ca
 """
 
 import os
+import re
 
 import numpy as np
 import pytest
 from test_differential import SYMMETRIC, TOLERANCE, UNSIGNED, ZEROS, is_format, same, values
 
 import kvq_mlir as kvq
-from kvq_mlir import reference
+from kvq_mlir import _kvq, reference
 from kvq_mlir.metrics import relative_l2
+from kvq_mlir.reference.layouts import nvfp4, words
 
 FULL = bool(os.environ.get("KVQ_FULL"))
 STATIC = "codes = i4, group = [*, 32], scale = f16, range = static"
 
 
+TWO_LEVEL = "scale = f8E4M3FN of f32"
+NVFP4 = f"codes = f4E2M1FN, group = [1, 16], {TWO_LEVEL}"
+
+
 def oracle_given(given: dict[str, np.ndarray]) -> reference.Calibration:
     """The oracle's own form of what was given."""
-    return reference.Calibration(**given)
+    fields = dict(given)
+    if "outer_scales" in fields:
+        fields["outer"] = fields.pop("outer_scales").reshape(-1)
+    return reference.Calibration(**fields)
+
+
+def draw_given(rng: np.random.Generator) -> str:
+    """A format to which something is given: a static range, an outer scale, or both."""
+    text = draw_static(rng)
+    if rng.random() < 0.5:
+        return text
+    text = re.sub("scale = [^,]*", TWO_LEVEL, text)
+    if rng.random() < 0.3:
+        return text
+    group, policy = rng.choice(["1", "1", "8"]), ["", ", range = clip<0.8>", ", range = search<3>"]
+    return text.replace("[*,", f"[{group},").replace(", range = static", str(rng.choice(policy)))
 
 
 def draw_static(rng: np.random.Generator) -> str:
@@ -36,16 +57,18 @@ def draw_static(rng: np.random.Generator) -> str:
 def random_given(rng: np.random.Generator, fmt: kvq.Format, heads: int, dim: int) -> dict[str, np.ndarray]:
     """What the format asks for, from data; now and then one row for all heads."""
     given = kvq.calibrate(rng.standard_normal((2, heads, 40, dim)).astype(np.float32), fmt)
+    if "outer_scales" in given and not fmt.is_static and rng.random() < 0.2:  # scales underflow, or are capped
+        given["outer_scales"] *= np.float32(2.0 ** rng.choice([-15, 15]))
     return {name: part[:1] for name, part in given.items()} if rng.random() < 0.3 else given
 
 
 @pytest.mark.parametrize("draw", range(60 if FULL else 12))
 def test_codes_equal_the_oracle(draw, rng):
-    """Elements far beyond the range saturate; NaN has code 0."""
-    fmt, oracle = kvq.Format(text := draw_static(rng)), reference.Format.parse(text)
+    """Elements far beyond a static range saturate, and NaN has code 0 there."""
+    fmt, oracle = kvq.Format(text := draw_given(rng)), reference.Format.parse(text)
     dim, heads = int(rng.choice([64, 80, 128])), int(rng.integers(1, 4))
     given = random_given(rng, fmt, heads, dim)
-    x = values(rng, (2, heads, int(rng.integers(1, 40)), dim), dtype := str(rng.choice(["f16", "f32"])))
+    x = values(rng, (2, heads, 8 * int(rng.integers(1, 6)), dim), dtype := str(rng.choice(["f16", "f32"])))
     x[rng.random(x.shape) < 0.01] = np.nan
     z = kvq.quantize(x, fmt, given)
     codes, scales, zeros = reference.quantize(x, oracle, dtype, oracle_given(given))
@@ -53,6 +76,30 @@ def test_codes_equal_the_oracle(draw, rng):
     assert same(np.broadcast_to(z.scales, scales.shape), scales)
     assert zeros is None or same(np.broadcast_to(z.zeros, zeros.shape), zeros)
     assert same(kvq.dequantize(z), reference.dequantize(codes, scales, zeros, oracle, oracle_given(given))), text
+
+
+def test_nvfp4_is_the_published_rule(rng):
+    """Blocks of 16 E2M1 codes, an E4M3 scale each, one f32 scale: as the independent packing has them."""
+    fmt = kvq.Format(NVFP4)
+    x = (rng.standard_normal((1, 2, 64, 128)) * np.exp(rng.normal(0, 2, (1, 2, 64, 1)))).astype(np.float32)
+    outer = np.abs(x).max(axis=(0, 2, 3)) / np.float32(6 * 448)
+    z = kvq.quantize(x, fmt, {"outer_scales": outer})
+    for head in range(2):
+        sf, packed = nvfp4.quantize(x[0, head], float(outer[head]))
+        # The published rule rounds every scale to nearest; R17 rounds subnormal ones up.
+        usual = reference.FloatType.named("f8E4M3FN").decode(sf) >= 2.0**-6
+        assert usual.mean() > 0.3
+        assert same(z.scales[0, head][usual], sf[usual])
+        found = words.even_low(z.codes[0, head]).reshape(64, 8, 8)
+        assert same(found[usual], packed.reshape(64, 8, 8)[usual])
+
+
+def test_nvfp4_is_3_56_times_smaller_than_f16():
+    bytes_ = [
+        _kvq.Footprint(f"!kvq.cache<1x8x?x128xf16, #kvq.format<{text}>>").token_group_bytes["total"]
+        for text in ("codes = none", NVFP4)
+    ]
+    assert round(bytes_[0] / bytes_[1], 2) == 3.56
 
 
 def fill(rng, caches, oracles, steps) -> None:
@@ -78,7 +125,9 @@ def test_a_cache_through_its_life(draw, rng):
     heads, dim, batch = int(rng.integers(1, 4)), 64, 3
     caches, oracles = [], []
     for windows in (dict(), dict(exact_first=3, recent=int(rng.integers(0, 9)))):
-        text = draw_static(rng)
+        text = draw_given(rng)
+        if "[8," in text:
+            windows["exact_first"] = 3  # groups of both sides start at the same token
         given = random_given(rng, kvq.Format(text), heads, dim)
         caches.append(kvq.Cache(batch, heads, 90, dim, kvq.Format(text), given=given, fill=0xFF, **windows))
         oracles.append(
@@ -90,8 +139,8 @@ def test_a_cache_through_its_life(draw, rng):
     before = [{name: array.copy() for name, array in cache._given.items()} for cache in caches]
     fill(rng, caches, oracles, [[5, 0, 1], [30, 40, 20], [1, 1, 1]])
     for side in (*caches, *oracles):
-        side.truncate([20, 41, 22])
-        side.fork(1, [0], 17)
+        side.truncate([19, 41, 11])
+        side.fork(1, [0], 19)
         side.reorder([1, 0, 2])
     fill(rng, caches, oracles, [[7, 7, 2]])
     for cache, oracle, given in zip(caches, oracles, before, strict=True):
@@ -126,6 +175,8 @@ def test_given_components_are_fixed_bytes():
     for batch, capacity in ((1, 0), (1, 100), (5, 1000)):
         cache = kvq.Cache(batch, 8, capacity, 128, kvq.Format(STATIC), given={"scales": scales})
         assert cache.nbytes == batch * 8 * capacity * 64 + 8 * 4 * 2
+    fixed = _kvq.Footprint(cache.dynamic_type).allocated(0)
+    assert fixed["scales"] == fixed["total"] == 8 * 4 * 2
 
 
 # --- calibration -----------------------------------------------------------------------------------------------------
@@ -141,6 +192,13 @@ def test_calibration_is_the_range_of_all_tokens(zero, rng):
     _, scales, zeros = reference.quantize(x.swapaxes(0, 1).reshape(1, 2, 33, 64), one_group, "f32")
     assert same(given["scales"], scales[0, :, 0])
     assert ("zeros" in given) == bool(zero) and (not zero or same(given["zeros"], zeros[0, :, 0]))
+
+
+def test_calibrated_outer_scales_reach_the_largest_stored_one(rng):
+    x = rng.standard_normal((2, 3, 50, 64)).astype(np.float32) * np.float32([1e-3, 1, 1e3])[:, None, None]
+    given = kvq.calibrate(x, kvq.Format(NVFP4))
+    scales = reference.FloatType.named("f8E4M3FN").decode(kvq.quantize(x, kvq.Format(NVFP4), given).scales)
+    assert scales.max(axis=(0, 2, 3)).tolist() == [448] * 3
 
 
 def test_calibration_of_nothing():
@@ -191,6 +249,15 @@ def test_zeros_that_are_none():
         make(f"codes = ui4, {tail}, zero = point ui8", scales=scales, zeros=np.full((8, 1), 16, np.uint8))
     with pytest.raises(kvq.Error, match=r"zeros from -65504 to 65504, got nan at \[0, 0\]"):
         make(f"codes = ui4, {tail}, zero = min f16", scales=scales, zeros=np.full((8, 1), np.nan, np.float16))
+
+
+@pytest.mark.parametrize("outer", [0.0, -1.0, 2.0**-101, 2.0**101, np.nan])
+def test_outer_scales_that_are_none(outer):
+    outer = np.full(8, outer, np.float32)
+    with pytest.raises(kvq.Error, match=r"^layer 3, keys: expected given outer_scales from 7.88860905e-31 to"):
+        make(NVFP4, outer_scales=outer)
+    with pytest.raises(kvq.Error, match=r"needs given outer_scales of shape \[8, 1\] .* or \[8\] or \[1\], got none"):
+        make(NVFP4)
 
 
 def test_the_largest_scale_keeps_values_finite():

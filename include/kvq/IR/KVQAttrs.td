@@ -55,8 +55,9 @@ def KVQ_ComponentKind : I32Enum<"ComponentKind",
   I32EnumCase<"Values", 1, "values">,
   I32EnumCase<"Scales", 2, "scales">,
   I32EnumCase<"Zeros", 3, "zeros">,
-  I32EnumCase<"First", 4, "first">,
-  I32EnumCase<"Recent", 5, "recent">
+  I32EnumCase<"OuterScales", 4, "outer_scales">,
+  I32EnumCase<"First", 5, "first">,
+  I32EnumCase<"Recent", 6, "recent">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -126,7 +127,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     #kvq.format<codes = i4, group = [1, 32], scale = f16>
     #kvq.format<codes = ui3, group = [32, 8], scale = bf16, zero = min f16>
     #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>
-    #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>
+    #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32>
     #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 64], scale = f16>
     #kvq.format<codes = none>
     ```
@@ -142,6 +143,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | `scale` | `f16 bf16 f32` | stored type of a scale |
     | | `f8E8M0FNU` | a power of two, rounded up so that nothing saturates |
     | | `f8E4M3FN` | a small float; with integer codes of more than 4 bits rounded up |
+    | | `f8E4M3FN of f32` | two levels: the small float times an outer scale, which is given for each head when the cache is made |
     | `zero` | absent | symmetric |
     | | `min T`, T of `f16 bf16 f32` | the real minimum of the group; code 0 means it |
     | | `point T`, T of `i8 ui8 f16 bf16 f32` | the code, not always a whole one, that 0 has; an integer one lies within the codes |
@@ -177,6 +179,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     "int64_t":$tokens,
     "int64_t":$channels,
     "::mlir::Type":$scale,
+    OptionalParameter<"::mlir::Type", "outer scale of a two-level one">:$outer,
     "::mlir::kvq::ZeroKind":$zeroKind,
     "::mlir::Type":$zero,
     "::mlir::kvq::RangePolicy":$range,

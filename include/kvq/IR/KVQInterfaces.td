@@ -42,6 +42,9 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "int64_t", "getGroupChannels", (ins "int64_t":$headDim)>,
     InterfaceMethod<"Stored type of a scale; null when exact.",
       "::mlir::Type", "getScaleType">,
+    InterfaceMethod<"Type of the given scale that stored ones are multiplied by; "
+                    "null where there is none.",
+      "::mlir::Type", "getOuterScaleType">,
     InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
                     "where it is an integer.",
       "::mlir::Type", "getZeroType">,
@@ -81,13 +84,20 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
         Emits the stored scale (first) and zero (second; null value if the
         format has none) of a group from its `statistics`, f32 values in the
         order of `getRangeStatistics`. `candidate`, an f32, is the number of
-        the range, from 0 on; null where there is one.
+        the range, from 0 on; null where there is one. `outer` is the outer
+        scale, null where there is none.
       }],
       "std::pair<::mlir::Value, ::mlir::Value>", "buildMetadata",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate)>,
-    InterfaceMethod<"Emits the i8 code of the f32 `value` under stored "
-                    "metadata; `zero` is null when there is none.",
+           "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate,
+           "::mlir::Value":$outer)>,
+    InterfaceMethod<"Emits the f32 scale of a stored one and an outer one (null "
+                    "where there is none).",
+      "::mlir::Value", "buildScaleValue",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$scale, "::mlir::Value":$outer)>,
+    InterfaceMethod<"Emits the i8 code of the f32 `value` under the f32 `scale` "
+                    "and a stored `zero`, null when there is none.",
       "::mlir::Value", "buildEncode",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$value, "::mlir::Value":$scale,
@@ -97,8 +107,8 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "::mlir::Value", "buildCodeValue",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$code)>,
-    InterfaceMethod<"Emits the f32 value of an i8 code under stored metadata; "
-                    "each operation rounds, never fused.",
+    InterfaceMethod<"Emits the f32 value of an i8 code under the f32 `scale` and "
+                    "a stored `zero`; each operation rounds, never fused.",
       "::mlir::Value", "buildDecode",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$code, "::mlir::Value":$scale,
@@ -110,8 +120,8 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "bool", "offsetNeedsScale">,
     InterfaceMethod<[{
         Emits the f32 offset of a group that has a `zero`: the value of a code
-        is its code value times the scale, plus the offset. `scale` may be null
-        where the offset does not need it.
+        is its code value times the scale, plus the offset. `scale`, an f32, may
+        be null where the offset does not need it.
       }],
       "::mlir::Value", "buildOffset",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,

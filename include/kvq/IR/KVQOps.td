@@ -62,8 +62,9 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
     them, for groups of n tokens and g channels.
 
     With a static range scales and zeros are inputs, behind `x`, of the shape
-    `... x 1 x head_dim/g`, and the codes are the only output. A leading extent
-    of such a given input is that of `x` or 1, which serves all.
+    `... x 1 x head_dim/g`, and the codes are the only output. Outer scales,
+    `... x 1 x 1`, are the last input. A leading extent of such a given input is
+    that of `x` or 1, which serves all.
 
     Infinite inputs count as the largest finite value of the input type. The
     codes are bit for bit those of docs/Semantics.md on every target.
@@ -98,7 +99,7 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
     (i8), scales, and zeros if the format has them; the output has the shape of
     the codes. A group may be only partly there: with n tokens in a group, `t`
     tokens read ceil(t/n) rows of metadata, `... x ceil(tokens/n) x head_dim/g`.
-    Given scales and zeros are as `kvq.quantize` takes them.
+    What is given comes last, as `kvq.quantize` takes it.
 
     Errors: head_dim that the group does not divide, scales or zeros that are
     missing or of another shape or type, an exact format.

@@ -235,6 +235,10 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     | one token, tokens reduced (values) | other operand times s, per channel group | sum of other operand times z |
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
 
+    A static range is that of all tokens, and goes where one of several tokens
+    does. Of a two-level scale the outer one goes into the other operand, and the
+    stored one where the table says.
+
     z is the group's offset, as the format gives it: a real minimum, or minus the
     zero point times the scale.
 
@@ -281,8 +285,8 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let description = [{
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
-    `kvq.append`, `kvq.reorder` and `kvq.load_tile` become tensor ops on the components, and
-    `kvq.truncate` arithmetic on the counts. Any
+    `kvq.append`, `kvq.reorder`, `kvq.load_tile` and `kvq.load_given` become
+    tensor ops on the components, and `kvq.truncate` arithmetic on the counts. Any
     other op that still carries a cache is an error naming it. Attributes of an
     argument or a result hold for each of its components.
 
