@@ -8,13 +8,11 @@
 #ifndef KVQ_LIB_IR_CODEC_H
 #define KVQ_LIB_IR_CODEC_H
 
-#include "mlir/IR/Builders.h"
+#include "kvq/IR/KVQ.h"
 
 #include <memory>
 
 namespace mlir::kvq {
-
-class CodebookAttr;
 
 /// What codes stand for before scale and zero apply: integers, small floats,
 /// the values of a table. `#kvq.format` has one, from its field `codes`.
@@ -28,8 +26,13 @@ public:
   virtual bool isSigned() const { return false; }
   /// Whether codes are integers from 0 on, which need a zero.
   virtual bool isUnsigned() const { return false; }
-  /// The largest magnitude of a number that quantization produces.
+  /// Whether numbers in the middle between two codes can go by `ties`.
+  virtual bool supportsTies(RuleTies ties) const = 0;
+  /// The largest magnitude of a number that quantization produces under the
+  /// default rule.
   virtual double getLargest() const = 0;
+  /// The lowest number that quantization produces.
+  virtual double getLowest() const { return -getLargest(); }
   /// The number that code 0 stands for.
   virtual double getNumberOfZero() const { return 0.0; }
   /// Whether a coarse scale is rounded up, as a smaller one would make the
@@ -45,9 +48,10 @@ public:
 };
 
 /// The codec of a format's field `codes`; null if there is none for it.
-std::unique_ptr<Codec> getCodec(Attribute codes);
+std::unique_ptr<Codec> getCodec(Attribute codes, RuleTies ties = RuleTies::Even,
+                                RuleBounds bounds = RuleBounds::Symmetric);
 
-std::unique_ptr<Codec> getCodebookCodec(CodebookAttr codebook);
+std::unique_ptr<Codec> getCodebookCodec(CodebookAttr codebook, RuleTies ties);
 
 } // namespace mlir::kvq
 

@@ -33,6 +33,7 @@ struct FormatFields {
   Type zero;
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
+  RuleAttr rule;
 };
 
 } // namespace
@@ -129,9 +130,11 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rule")
+    return parser.parseAttribute(fields.rule);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, got '" << name
-         << "'";
+         << "expected one of codes, group, scale, zero, range, rule, got '"
+         << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -147,10 +150,10 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.scale || fields.zero || fields.range)) {
+  if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero or range";
+           "group, scale, zero, range or rule";
     return {};
   }
   if (exact)
@@ -166,7 +169,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip);
+      fields.clip,
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -190,6 +194,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printer << ", range = " << stringifyRangePolicy(getRange());
     if (getRange() == RangePolicy::Clip)
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
+    if (!getRule().isDefault())
+      printer << ", rule = " << getRule();
   }
   printer << ">";
 }
@@ -268,7 +274,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip) {
+                                 RangePolicy range, APFloat clip,
+                                 RuleAttr rule) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -290,7 +297,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, zeroKind, zero, range, clip)))
+      failed(verifyRange(emitError, zeroKind, zero, range, clip)) ||
+      failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero)))
     return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -328,7 +336,7 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f));
+                         APFloat(1.0f), RuleAttr::getDefault(context));
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }

@@ -149,20 +149,51 @@ static Value buildElement(OpBuilder &b, Location loc, Value element) {
 static Value buildNeutral(OpBuilder &b, Location loc,
                           RangeStatistic statistic) {
   double infinity = std::numeric_limits<double>::infinity();
-  if (!statistic.maximum)
+  switch (statistic) {
+  case RangeStatistic::LargestMagnitude:
+  case RangeStatistic::FirstLargest:
+    return buildF32(b, loc, 0.0);
+  case RangeStatistic::Smallest:
     return buildF32(b, loc, infinity);
-  return buildF32(b, loc, statistic.absolute ? 0.0 : -infinity);
+  case RangeStatistic::Largest:
+    return buildF32(b, loc, -infinity);
+  }
+  llvm_unreachable("a statistic without a neutral element");
+}
+
+/// The one of `running` and `element` that is farther from zero, `running` if
+/// both are as far; NaN stays. Unlike a maximum it is no op of its own, so that
+/// what it reduces is gone through in order.
+static Value buildFirstLargest(OpBuilder &b, Location loc, Value running,
+                               Value element) {
+  auto compare = [&](arith::CmpFPredicate predicate, Value lhs,
+                     Value rhs) -> Value {
+    return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
+  };
+  Value isLarger =
+      compare(arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, element),
+              math::AbsFOp::create(b, loc, running));
+  Value isNaN = compare(arith::CmpFPredicate::UNO, element, element);
+  Value replaces = arith::OrIOp::create(b, loc, isLarger, isNaN);
+  return arith::SelectOp::create(b, loc, replaces, element, running);
 }
 
 /// Folds `element` into the running `statistic`; NaN stays.
 static Value buildStatistic(OpBuilder &b, Location loc,
                             RangeStatistic statistic, Value element,
                             Value running) {
-  if (statistic.absolute)
+  switch (statistic) {
+  case RangeStatistic::LargestMagnitude:
     element = math::AbsFOp::create(b, loc, element);
-  if (statistic.maximum)
     return arith::MaximumFOp::create(b, loc, running, element);
-  return arith::MinimumFOp::create(b, loc, running, element);
+  case RangeStatistic::FirstLargest:
+    return buildFirstLargest(b, loc, running, element);
+  case RangeStatistic::Smallest:
+    return arith::MinimumFOp::create(b, loc, running, element);
+  case RangeStatistic::Largest:
+    return arith::MaximumFOp::create(b, loc, running, element);
+  }
+  llvm_unreachable("a statistic without a combination");
 }
 
 /// The statistics of each group of the split `input`, f32 tensors of the shape
@@ -196,28 +227,101 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
       .getResults();
 }
 
-/// Scales, and zeros if the format has them, from the groups' statistics,
-/// written into `inits`.
-static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
-                                        FormatInterface format,
-                                        ValueRange statistics,
-                                        ValueRange inits) {
+using GroupBody =
+    llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
+
+/// An elementwise op on groups: `inputs` and `inits` have one element for each.
+static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
+                                    ValueRange inputs, ValueRange inits,
+                                    GroupBody body) {
   int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
-  SmallVector<AffineMap> maps(statistics.size() + inits.size(),
+  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
                               b.getMultiDimIdentityMap(rank));
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    auto [scale, zero] =
-        format.buildMetadata(b, loc, args.take_front(statistics.size()));
-    SmallVector<Value> results = {scale};
-    if (zero)
-      results.push_back(zero);
-    linalg::YieldOp::create(b, loc, results);
+  auto buildBody = [&](OpBuilder &b, Location loc, ValueRange args) {
+    linalg::YieldOp::create(b, loc,
+                            body(b, loc, args.take_front(inputs.size())));
   };
-  return linalg::GenericOp::create(b, loc, inits.getTypes(), statistics, inits,
-                                   maps, iterators, body)
+  return linalg::GenericOp::create(b, loc, inits.getTypes(), inputs, inits,
+                                   maps, iterators, buildBody)
       .getResults();
+}
+
+namespace {
+
+/// The metadata of all groups.
+struct MetadataTensors {
+  /// The scales and, if the format has them, zeros as stored.
+  SmallVector<Value> stored;
+  /// Those that codes are computed with.
+  SmallVector<Value> encode;
+};
+
+} // namespace
+
+/// The metadata that follow from the groups' statistics; the stored ones are
+/// written into `inits`.
+static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
+                                     FormatInterface format,
+                                     ValueRange statistics, ValueRange inits) {
+  SmallVector<Value> targets(inits);
+  if (format.encodesUnrounded()) {
+    SmallVector<OpFoldResult> extents =
+        tensor::getMixedSizes(b, loc, inits.front());
+    for (size_t i = 0; i < inits.size(); ++i)
+      targets.push_back(
+          tensor::EmptyOp::create(b, loc, extents, b.getF32Type()));
+  }
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    GroupMetadata metadata = format.buildMetadata(b, loc, args);
+    SmallVector<Value> results = {metadata.scale};
+    if (metadata.zero)
+      results.push_back(metadata.zero);
+    if (format.encodesUnrounded()) {
+      results.push_back(metadata.encodeScale);
+      if (metadata.encodeZero)
+        results.push_back(metadata.encodeZero);
+    }
+    return results;
+  };
+  SmallVector<Value> results = mapGroups(b, loc, statistics, targets, body);
+  ArrayRef<Value> all(results);
+  return {llvm::to_vector(all.take_front(inits.size())),
+          llvm::to_vector(all.take_back(inits.size()))};
+}
+
+/// The scales that fit the `codes` of the elements `input`, both split, written
+/// into `init`.
+static Value buildFittedScales(OpBuilder &b, Location loc,
+                               FormatInterface format, const GroupLoops &loops,
+                               Value input, Value codes, Value init) {
+  Value zero = buildF32(b, loc, 0.0);
+  SmallVector<Value> sums;
+  for (int i = 0; i < 2; ++i) {
+    Value empty = tensor::EmptyOp::create(
+        b, loc, tensor::getMixedSizes(b, loc, init), b.getF32Type());
+    sums.push_back(linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  }
+  SmallVector<AffineMap> maps = {loops.getRowsMap(), loops.getRowsMap(),
+                                 loops.getGroupsMap(), loops.getGroupsMap()};
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto [first, second] =
+        format.buildFitTerms(b, loc, args[1], buildElement(b, loc, args[0]));
+    linalg::YieldOp::create(
+        b, loc,
+        {arith::AddFOp::create(b, loc, args[2], first).getResult(),
+         arith::AddFOp::create(b, loc, args[3], second).getResult()});
+  };
+  sums = linalg::GenericOp::create(b, loc, ValueRange(sums).getTypes(),
+                                   ValueRange{input, codes}, sums, maps,
+                                   loops.getReductionIterators(), body)
+             .getResults();
+  auto buildScale = [&](OpBuilder &b, Location loc, ValueRange args) {
+    return SmallVector<Value>{
+        format.buildFittedScale(b, loc, args[0], args[1])};
+  };
+  return mapGroups(b, loc, sums, init, buildScale).front();
 }
 
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
@@ -232,16 +336,16 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Value input = loops.split(b, loc, getInputs().front());
   SmallVector<Value> statistics =
       buildStatistics(b, loc, format, loops, input, metadataInits.front());
-  SmallVector<Value> metadata =
+  MetadataTensors metadata =
       ::buildMetadata(b, loc, format, statistics, metadataInits);
 
   SmallVector<Value> inputs = {input};
-  llvm::append_range(inputs, metadata);
+  llvm::append_range(inputs, metadata.encode);
   Value init = loops.split(b, loc, codesInit);
   SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
   maps.front() = maps.back() = loops.getRowsMap();
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = metadata.size() == 2 ? args[2] : Value();
+    Value zero = metadata.encode.size() == 2 ? args[2] : Value();
     Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
                                     args[1], zero);
     linalg::YieldOp::create(b, loc, code);
@@ -250,8 +354,11 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
       linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
                                 loops.getParallelIterators(), body)
           .getResult(0);
+  if (format.fitsScale())
+    metadata.stored.front() = buildFittedScales(b, loc, format, loops, input,
+                                                codes, metadata.stored.front());
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
-  llvm::append_range(results, metadata);
+  llvm::append_range(results, metadata.stored);
   return results;
 }
 

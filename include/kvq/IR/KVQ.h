@@ -21,10 +21,17 @@
 
 namespace mlir::kvq {
 
-/// One reduction over a group: the maximum or minimum of x or of |x|.
-struct RangeStatistic {
-  bool maximum;
-  bool absolute;
+/// One reduction over the elements of a group. The largest and smallest are
+/// exact in any order; the first largest, the first element of the largest
+/// magnitude, runs through the elements in theirs.
+enum class RangeStatistic { LargestMagnitude, Smallest, Largest, FirstLargest };
+
+/// The scale and zero of a group; null values where there are none.
+struct GroupMetadata {
+  /// As stored.
+  Value scale, zero;
+  /// Those that codes are computed with.
+  Value encodeScale, encodeZero;
 };
 
 /// What a storage component of a cache holds. See `!kvq.cache`.
@@ -50,6 +57,16 @@ struct StorageComponent {
 
 #include "kvq/IR/KVQDialect.h.inc"
 #include "kvq/IR/KVQEnums.h.inc"
+
+namespace mlir::kvq {
+class Codec;
+
+namespace detail {
+/// A number of a rule, such as 1.0e-6.
+FailureOr<APFloat> parseRuleNumber(AsmParser &parser);
+void printRuleNumber(AsmPrinter &printer, const APFloat &number);
+} // namespace detail
+} // namespace mlir::kvq
 
 #include "kvq/IR/KVQAttrInterfaces.h.inc"
 

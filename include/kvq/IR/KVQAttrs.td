@@ -10,6 +10,7 @@
 
 include "kvq/IR/KVQDialect.td"
 include "kvq/IR/KVQInterfaces.td"
+include "kvq/IR/KVQRules.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
@@ -122,6 +123,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | `range` | `absmax` | the range is ±max abs x; default without a zero |
     | | `minmax` | the range is [min x, max x]; default with one |
     | | `clip<r>`, 0 < r <= 1 | the ends of either, times r; what lies outside saturates |
+    | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
 
     A format prints in full, with `range` spelled out. Which tokens a group spans
     decides when its range can be known: with one token at append; with n tokens
@@ -146,7 +148,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     "::mlir::kvq::ZeroKind":$zeroKind,
     "::mlir::Type":$zero,
     "::mlir::kvq::RangePolicy":$range,
-    APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip);
+    APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip,
+    "::mlir::kvq::RuleAttr":$rule);
   let extraClassDeclaration = [{
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;
