@@ -170,8 +170,16 @@ bool CodebookAttr::hasZero() const {
   return llvm::is_contained(getValues().asArrayRef(), 0.0f);
 }
 
-unsigned CodebookAttr::getBits() const {
-  return llvm::Log2_64_Ceil(getValues().size());
+/// Bits that the index of a value takes.
+static unsigned getIndexBits(ArrayRef<float> values) {
+  return llvm::Log2_64_Ceil(values.size());
+}
+
+unsigned CodebookAttr::getBits() const { return getIndexBits(getValues()); }
+
+SmallVector<float> CodebookAttr::getQuotients(float divisor) const {
+  return llvm::map_to_vector(getValues().asArrayRef(),
+                             [&](float value) { return value / divisor; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,9 +190,8 @@ namespace {
 
 class CodebookCodec : public Codec {
 public:
-  CodebookCodec(CodebookAttr codebook, RuleTies ties)
-      : bits(codebook.getBits()), values(codebook.getValues().asArrayRef()),
-        ties(ties) {}
+  CodebookCodec(ArrayRef<float> values, RuleTies ties)
+      : bits(getIndexBits(values)), values(values), ties(ties) {}
 
   unsigned getBits() const override { return bits; }
   double getLargest() const override {
@@ -201,15 +208,15 @@ public:
 
 private:
   unsigned bits;
-  ArrayRef<float> values;
+  SmallVector<float> values;
   RuleTies ties;
 };
 
 } // namespace
 
-std::unique_ptr<Codec> kvq::getCodebookCodec(CodebookAttr codebook,
+std::unique_ptr<Codec> kvq::getCodebookCodec(ArrayRef<float> values,
                                              RuleTies ties) {
-  return std::make_unique<CodebookCodec>(codebook, ties);
+  return std::make_unique<CodebookCodec>(values, ties);
 }
 
 /// The middle between two numbers, rounded to f32: down, an f32 is above it if

@@ -104,7 +104,7 @@ private:
 std::unique_ptr<Codec> kvq::getCodec(Attribute codes, RuleTies ties,
                                      RuleBounds bounds) {
   if (auto codebook = dyn_cast_or_null<CodebookAttr>(codes))
-    return getCodebookCodec(codebook, ties);
+    return getCodebookCodec(codebook.getValues(), ties);
   auto typed = dyn_cast_or_null<TypeAttr>(codes);
   if (!typed)
     return nullptr;

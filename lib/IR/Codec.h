@@ -51,7 +51,8 @@ public:
 std::unique_ptr<Codec> getCodec(Attribute codes, RuleTies ties = RuleTies::Even,
                                 RuleBounds bounds = RuleBounds::Symmetric);
 
-std::unique_ptr<Codec> getCodebookCodec(CodebookAttr codebook, RuleTies ties);
+/// The codec of a table of increasing values.
+std::unique_ptr<Codec> getCodebookCodec(ArrayRef<float> values, RuleTies ties);
 
 } // namespace mlir::kvq
 

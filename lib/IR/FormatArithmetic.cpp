@@ -61,21 +61,25 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
   return extent;
 }
 
-/// The stored scale of a group whose values span `extent`, 0 or more, over
-/// numbers up to `largest` (rules R3 to R5). Where the type loses precision the
-/// scale is rounded up, so that it covers the group and is 0 only for extent 0;
-/// with `covers` coarse types are rounded up everywhere.
+/// The stored scale of a group whose values span `extent`, 0 or more, in
+/// `steps` steps, for codes up to `largest` (rules R3 to R5). Where the type
+/// loses precision the scale is rounded up, so that it covers the group and is
+/// 0 only for extent 0; with `covers` coarse types are rounded up everywhere.
 static Value buildCoveringScale(OpBuilder &b, Location loc, Value extent,
-                                double largest, Type type, bool covers) {
+                                double steps, double largest, Type type,
+                                bool covers) {
   const llvm::fltSemantics &semantics = getSemantics(type);
-  Value steps = buildF32(b, loc, largest);
-  Value scale = arith::DivFOp::create(b, loc, extent, steps);
+  auto divide = [&](Value value) -> Value {
+    if (steps == 1.0)
+      return value;
+    return arith::DivFOp::create(b, loc, value, buildF32(b, loc, steps));
+  };
+  Value scale = divide(extent);
   Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, largest));
   if (isa<Float8E8M0FNUType>(type))
     return buildRoundUp(b, loc, capped, type);
 
-  Value units =
-      arith::DivFOp::create(b, loc, buildUnits(b, loc, extent, type), steps);
+  Value units = divide(buildUnits(b, loc, extent, type));
   Value covering = arith::MulFOp::create(
       b, loc, math::CeilOp::create(b, loc, units),
       buildF32(b, loc, APFloat::getSmallest(semantics).convertToDouble()));
@@ -98,13 +102,26 @@ static Value buildCoveringScale(OpBuilder &b, Location loc, Value extent,
 // Ranges
 //===----------------------------------------------------------------------===//
 
-/// The codec of a format under its rule.
+/// The codec of a resolved format under its rule.
 static std::unique_ptr<Codec> getFormatCodec(FormatAttr format) {
   RuleAttr rule = format.getRule();
+  if (format.getRange() == RangePolicy::Norm)
+    return getCodebookCodec(format.getCodebookValues(), rule.getTies());
   return getCodec(format.getCodes(), rule.getTies(), rule.getBounds());
 }
 
+SmallVector<float> FormatAttr::getCodebookValues() const {
+  auto codebook = cast<CodebookAttr>(getCodes());
+  if (getRange() != RangePolicy::Norm)
+    return SmallVector<float>(codebook.getValues().asArrayRef());
+  if (getChannels() == kWholeAxis)
+    llvm::report_fatal_error("expected a format that was resolved");
+  return codebook.getQuotients(std::sqrt(static_cast<float>(getGroupSize())));
+}
+
 SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
+  if (getRange() == RangePolicy::Rms || getRange() == RangePolicy::Norm)
+    return {RangeStatistic::SumOfSquares};
   if (getZeroKind() != ZeroKind::None)
     return {RangeStatistic::Smallest, RangeStatistic::Largest};
   if (getRule().getExtremum() == RuleExtremum::Signed)
@@ -112,18 +129,43 @@ SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
   return {RangeStatistic::LargestMagnitude};
 }
 
-/// The range of a group (rules R2, R18 and R19).
+int64_t FormatAttr::getRangeCandidates() const { return getSteps(); }
+
+/// What the ends of a range are multiplied by; null where they stay
+/// (rules R19 and R20).
+static Value buildRatio(OpBuilder &b, Location loc, FormatAttr format,
+                        Value candidate) {
+  if (format.getRange() == RangePolicy::Clip)
+    return buildF32(b, loc, format.getClip().convertToFloat());
+  if (!candidate)
+    return {};
+  Value steps = buildF32(b, loc, 2.0 * format.getSteps());
+  return arith::SubFOp::create(b, loc, buildF32(b, loc, 1.0),
+                               arith::DivFOp::create(b, loc, candidate, steps));
+}
+
+/// The scale, not yet stored, of rms and norm (rule R22).
+static Value buildNorm(OpBuilder &b, Location loc, FormatAttr format,
+                       Value sumOfSquares) {
+  if (format.getRange() == RangePolicy::Rms)
+    sumOfSquares = arith::DivFOp::create(
+        b, loc, sumOfSquares, buildF32(b, loc, format.getGroupSize()));
+  return math::SqrtOp::create(b, loc, sumOfSquares);
+}
+
+/// The range of a group (rules R2, R18, R19 and R22).
 static GroupRange buildRange(OpBuilder &b, Location loc, FormatAttr format,
-                             const RuleArithmetic &rule,
-                             ValueRange statistics) {
+                             const RuleArithmetic &rule, ValueRange statistics,
+                             Value candidate) {
+  if (format.getRangeStatistics().front() == RangeStatistic::SumOfSquares)
+    return {buildNorm(b, loc, format, statistics[0]), /*steps=*/1.0, Value(),
+            Value()};
+  Value ratio = buildRatio(b, loc, format, candidate);
   auto clip = [&](Value end) -> Value {
-    if (format.getRange() != RangePolicy::Clip)
-      return end;
-    return arith::MulFOp::create(
-        b, loc, end, buildF32(b, loc, format.getClip().convertToFloat()));
+    return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
   };
   if (format.getZeroKind() == ZeroKind::None)
-    return {clip(statistics[0]), Value(), Value()};
+    return {clip(statistics[0]), rule.steps(), Value(), Value()};
 
   // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
   // its order (rule R2).
@@ -140,7 +182,8 @@ static GroupRange buildRange(OpBuilder &b, Location loc, FormatAttr format,
     min = arith::SelectOp::create(b, loc, above, zero, min);
     max = arith::SelectOp::create(b, loc, below, zero, max);
   }
-  return {rule.round(arith::SubFOp::create(b, loc, max, min)), min, max};
+  Value extent = rule.round(arith::SubFOp::create(b, loc, max, min));
+  return {extent, rule.steps(), min, max};
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,16 +228,17 @@ bool FormatAttr::encodesUnrounded() const {
 }
 
 GroupMetadata FormatAttr::buildMetadata(OpBuilder &b, Location loc,
-                                        ValueRange statistics) const {
+                                        ValueRange statistics,
+                                        Value candidate) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   RuleArithmetic rule(b, loc, *this, *codec);
-  GroupRange range = buildRange(b, loc, *this, rule, statistics);
+  GroupRange range = buildRange(b, loc, *this, rule, statistics, candidate);
   GroupMetadata metadata;
   Value scale;
   if (getRule().getScale() == RuleScale::Covering) {
-    metadata.scale =
-        buildCoveringScale(b, loc, range.extent, codec->getLargest(),
-                           getScale(), codec->needsCoveringScale());
+    metadata.scale = buildCoveringScale(b, loc, range.extent, range.steps,
+                                        codec->getLargest(), getScale(),
+                                        codec->needsCoveringScale());
   } else {
     double largest = std::max(codec->getLargest(), -codec->getLowest());
     scale = rule.scale(range);
@@ -271,7 +315,7 @@ Value FormatAttr::buildFittedScale(OpBuilder &b, Location loc, Value first,
 //===----------------------------------------------------------------------===//
 
 Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {
-  return getCodec(getCodes())->buildNumber(b, loc, code);
+  return getFormatCodec(*this)->buildNumber(b, loc, code);
 }
 
 Value FormatAttr::buildDecode(OpBuilder &b, Location loc, Value code,

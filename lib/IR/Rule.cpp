@@ -91,7 +91,7 @@ static LogicalResult verifyZero(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 RuleAttr::verifyFormat(function_ref<InFlightDiagnostic()> emitError,
                        Attribute codes, const Codec &codec, Type scale,
-                       ZeroKind zeroKind, Type zero) const {
+                       ZeroKind zeroKind, Type zero, RangePolicy range) const {
   bool isExponent = isa<Float8E8M0FNUType>(scale);
   if (isExponent && getScale() == RuleScale::Nearest)
     return emitError() << "scale f8E8M0FNU is not rounded to nearest: expected "
@@ -110,6 +110,16 @@ RuleAttr::verifyFormat(function_ref<InFlightDiagnostic()> emitError,
                        << codes;
   if (failed(verifyZero(emitError, *this, zeroKind, zero)))
     return failure();
+  bool isNorm = range == RangePolicy::Rms || range == RangePolicy::Norm;
+  if (isNorm && (getExtremum() == RuleExtremum::Signed ||
+                 getScale() == RuleScale::Exponent))
+    return emitError() << "extremum = signed and scale = exponent have no "
+                          "meaning with range "
+                       << stringifyRangePolicy(range)
+                       << ", whose scale is no end of a range";
+  if (range == RangePolicy::Search && getMetadata() == RuleMetadata::Unrounded)
+    return emitError() << "range search finds stored metadata: expected a rule "
+                          "with metadata = stored";
   bool hasSign = scale.isF16() || scale.isBF16() || scale.isF32();
   if (hasSignedScales() && !hasSign)
     return emitError() << "scales that may be negative need scale f16, bf16 or "

@@ -81,12 +81,14 @@ Value RuleArithmetic::quotient(Value value, Value scale, Value point) const {
 // Scales
 //===----------------------------------------------------------------------===//
 
+double RuleArithmetic::steps() const {
+  return rule.getExtremum() == RuleExtremum::Signed ? codec.getLowest()
+                                                    : codec.getLargest();
+}
+
 Value RuleArithmetic::scale(GroupRange &range) const {
-  double steps = rule.getExtremum() == RuleExtremum::Signed
-                     ? codec.getLowest()
-                     : codec.getLargest();
   Value scale =
-      round(arith::DivFOp::create(b, loc, range.extent, constant(steps)));
+      round(arith::DivFOp::create(b, loc, range.extent, constant(range.steps)));
   auto replaceWhere = [&](arith::CmpFPredicate predicate, Value bound,
                           const APFloat &replacement) {
     Value holds = arith::CmpFOp::create(b, loc, predicate, scale, bound);

@@ -17,10 +17,13 @@
 
 namespace mlir::kvq {
 
-/// The range of a group: `extent`, 0 or more, from `min` to `max`, which are
-/// null without a zero. With `extremum = signed` the extent is an element.
+/// The range of a group: `extent` takes `steps` steps, from `min` to `max`,
+/// which are null without a zero. With `extremum = signed` it is an element,
+/// otherwise 0 or more.
 struct GroupRange {
-  Value extent, min, max;
+  Value extent;
+  double steps;
+  Value min, max;
 };
 
 /// Emits the integer nearest to `number`, as an f32; with ties up, integers are
@@ -42,6 +45,9 @@ public:
   /// The quotient of an element and the scale, plus the zero `point` of the
   /// format, if it has one.
   Value quotient(Value value, Value scale, Value point) const;
+  /// The steps from the end of a range to 0 without a zero, else from end to
+  /// end.
+  double steps() const;
   /// The f32 scale of a group, before it is stored. A fitted one moves `min`.
   Value scale(GroupRange &range) const;
   /// `scale` as stored, to nearest or as the exponent of the extent.

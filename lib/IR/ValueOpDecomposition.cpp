@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PairwiseSum.h"
 #include "TensorSlices.h"
 
 #include "kvq/IR/FloatArithmetic.h"
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -52,6 +54,10 @@ public:
   AffineMap getRowsMap() const { return rowsMap; }
   /// Maps the loops to an element of the metadata.
   AffineMap getGroupsMap() const { return groupsMap; }
+  /// Whether an axis runs over what is inside a group.
+  bool isInside(int64_t axis) const {
+    return iterators[axis] == utils::IteratorType::reduction;
+  }
   /// The iterators of a reduction over each group.
   ArrayRef<utils::IteratorType> getReductionIterators() const {
     return iterators;
@@ -146,19 +152,19 @@ static Value buildElement(OpBuilder &b, Location loc, Value element) {
 }
 
 /// The value that a reduction of `statistic` starts with.
-static Value buildNeutral(OpBuilder &b, Location loc,
-                          RangeStatistic statistic) {
+static double getNeutral(RangeStatistic statistic) {
   double infinity = std::numeric_limits<double>::infinity();
   switch (statistic) {
   case RangeStatistic::LargestMagnitude:
   case RangeStatistic::FirstLargest:
-    return buildF32(b, loc, 0.0);
+  case RangeStatistic::SumOfSquares:
+    return 0.0;
   case RangeStatistic::Smallest:
-    return buildF32(b, loc, infinity);
+    return infinity;
   case RangeStatistic::Largest:
-    return buildF32(b, loc, -infinity);
+    return -infinity;
   }
-  llvm_unreachable("a statistic without a neutral element");
+  llvm_unreachable("unknown statistic");
 }
 
 /// The one of `running` and `element` that is farther from zero, `running` if
@@ -178,22 +184,51 @@ static Value buildFirstLargest(OpBuilder &b, Location loc, Value running,
   return arith::SelectOp::create(b, loc, replaces, element, running);
 }
 
-/// Folds `element` into the running `statistic`; NaN stays.
+/// Folds `element` into the running `statistic`, which is no sum; NaN stays.
 static Value buildStatistic(OpBuilder &b, Location loc,
                             RangeStatistic statistic, Value element,
                             Value running) {
-  switch (statistic) {
-  case RangeStatistic::LargestMagnitude:
-    element = math::AbsFOp::create(b, loc, element);
-    return arith::MaximumFOp::create(b, loc, running, element);
-  case RangeStatistic::FirstLargest:
+  if (statistic == RangeStatistic::FirstLargest)
     return buildFirstLargest(b, loc, running, element);
-  case RangeStatistic::Smallest:
+  if (statistic == RangeStatistic::LargestMagnitude)
+    element = math::AbsFOp::create(b, loc, element);
+  if (statistic == RangeStatistic::Smallest)
     return arith::MinimumFOp::create(b, loc, running, element);
-  case RangeStatistic::Largest:
-    return arith::MaximumFOp::create(b, loc, running, element);
-  }
-  llvm_unreachable("a statistic without a combination");
+  return arith::MaximumFOp::create(b, loc, running, element);
+}
+
+/// The sum over each group of what `body` makes of its elements: `inputs` are
+/// the split elements, then what each group has (rule R21).
+static Value
+buildGroupSum(OpBuilder &b, Location loc, const GroupLoops &loops,
+              ValueRange inputs,
+              function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
+  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
+  maps.front() = maps.back() = loops.getRowsMap();
+  Value terms = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, inputs.front()), b.getF32Type());
+  terms = linalg::GenericOp::create(
+              b, loc, terms.getType(), inputs, terms, maps,
+              loops.getParallelIterators(),
+              [&](OpBuilder &b, Location loc, ValueRange args) {
+                linalg::YieldOp::create(b, loc, body(b, loc, args.drop_back()));
+              })
+              .getResult(0);
+  // Channels come after tokens.
+  for (int64_t axis = int64_t(loops.size()) - 1; axis >= 0; --axis)
+    if (loops.isInside(axis))
+      terms = buildPairwiseSum(b, loc, terms, axis);
+  return terms;
+}
+
+static Value buildSumOfSquares(OpBuilder &b, Location loc,
+                               const GroupLoops &loops, Value input) {
+  return buildGroupSum(
+      b, loc, loops, input,
+      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value element = buildElement(b, loc, args.front());
+        return arith::MulFOp::create(b, loc, element, element);
+      });
 }
 
 /// The statistics of each group of the split `input`, f32 tensors of the shape
@@ -203,11 +238,13 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
                                           const GroupLoops &loops, Value input,
                                           Value scales) {
   SmallVector<RangeStatistic> statistics = format.getRangeStatistics();
+  if (statistics.front() == RangeStatistic::SumOfSquares)
+    return {buildSumOfSquares(b, loc, loops, input)};
   SmallVector<OpFoldResult> extents = tensor::getMixedSizes(b, loc, scales);
   SmallVector<Value> inits;
   for (RangeStatistic statistic : statistics) {
     Value empty = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
-    Value neutral = buildNeutral(b, loc, statistic);
+    Value neutral = buildF32(b, loc, getNeutral(statistic));
     inits.push_back(
         linalg::FillOp::create(b, loc, neutral, empty).getResult(0));
   }
@@ -230,7 +267,8 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
 using GroupBody =
     llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
 
-/// An elementwise op on groups: `inputs` and `inits` have one element for each.
+/// An elementwise op on groups: `inputs` and `inits` have one element for each,
+/// and `body` makes the new ones of the latter from both.
 static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
                                     ValueRange inputs, ValueRange inits,
                                     GroupBody body) {
@@ -240,8 +278,7 @@ static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
   auto buildBody = [&](OpBuilder &b, Location loc, ValueRange args) {
-    linalg::YieldOp::create(b, loc,
-                            body(b, loc, args.take_front(inputs.size())));
+    linalg::YieldOp::create(b, loc, body(b, loc, args));
   };
   return linalg::GenericOp::create(b, loc, inits.getTypes(), inputs, inits,
                                    maps, iterators, buildBody)
@@ -260,11 +297,13 @@ struct MetadataTensors {
 
 } // namespace
 
-/// The metadata that follow from the groups' statistics; the stored ones are
-/// written into `inits`.
+/// The metadata that follow from the groups' statistics, of the range
+/// `candidate` where there are several; the stored ones are written into
+/// `inits`.
 static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
                                      FormatInterface format,
-                                     ValueRange statistics, ValueRange inits) {
+                                     ValueRange statistics, Value candidate,
+                                     ValueRange inits) {
   SmallVector<Value> targets(inits);
   if (format.encodesUnrounded()) {
     SmallVector<OpFoldResult> extents =
@@ -274,7 +313,8 @@ static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
           tensor::EmptyOp::create(b, loc, extents, b.getF32Type()));
   }
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    GroupMetadata metadata = format.buildMetadata(b, loc, args);
+    GroupMetadata metadata = format.buildMetadata(
+        b, loc, args.take_front(statistics.size()), candidate);
     SmallVector<Value> results = {metadata.scale};
     if (metadata.zero)
       results.push_back(metadata.zero);
@@ -289,6 +329,89 @@ static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
   ArrayRef<Value> all(results);
   return {llvm::to_vector(all.take_front(inits.size())),
           llvm::to_vector(all.take_back(inits.size()))};
+}
+
+/// The zero among metadata, which may have none.
+static Value getZero(ValueRange metadata) {
+  return metadata.size() == 2 ? metadata[1] : Value();
+}
+
+/// The squared error of each group of the split `input` under `metadata`.
+static Value buildSquaredError(OpBuilder &b, Location loc,
+                               FormatInterface format, const GroupLoops &loops,
+                               Value input, ValueRange metadata) {
+  SmallVector<Value> inputs = {input};
+  llvm::append_range(inputs, metadata);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+    Value element = buildElement(b, loc, args[0]);
+    Value scale = args[1], zero = getZero(args.drop_front());
+    Value code = format.buildEncode(b, loc, element, scale, zero);
+    Value value = format.buildDecode(b, loc, code, scale, zero);
+    Value difference = arith::SubFOp::create(b, loc, value, element);
+    return arith::MulFOp::create(b, loc, difference, difference);
+  };
+  return buildGroupSum(b, loc, loops, inputs, body);
+}
+
+/// Where a candidate's `error` is less than the least one so far, or it is the
+/// first, it and its metadata take the place of `best`: the least error, then
+/// metadata.
+static SmallVector<Value> buildBetter(OpBuilder &b, Location loc, Value isFirst,
+                                      ValueRange candidate, ValueRange best) {
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    ValueRange found = args.take_front(best.size());
+    ValueRange kept = args.drop_front(best.size());
+    Value less = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                       found[0], kept[0]);
+    Value isBetter = arith::OrIOp::create(b, loc, isFirst, less);
+    SmallVector<Value> results;
+    for (auto [yes, no] : llvm::zip_equal(found, kept))
+      results.push_back(arith::SelectOp::create(b, loc, isBetter, yes, no));
+    return results;
+  };
+  return mapGroups(b, loc, candidate, best, body);
+}
+
+/// An uninitialized tensor shaped as `value`.
+static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
+                            Type element) {
+  return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                 element);
+}
+
+/// Tries each range, and leaves in `inits` the metadata of the one with the
+/// least squared error, of each group by itself (rule R20).
+static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
+                                      FormatInterface format,
+                                      const GroupLoops &loops, Value input,
+                                      ValueRange statistics, ValueRange inits) {
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value).getResult();
+  };
+  SmallVector<Value> best = {
+      buildEmptyLike(b, loc, inits.front(), b.getF32Type())};
+  llvm::append_range(best, inits);
+  Value zero = constant(0);
+  auto tryRange = [&](OpBuilder &b, Location loc, Value i, ValueRange best) {
+    Value isFirst =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, i, zero);
+    Value number = arith::IndexCastOp::create(b, loc, b.getI32Type(), i);
+    number = arith::SIToFPOp::create(b, loc, b.getF32Type(), number);
+    SmallVector<Value> scratch;
+    for (Value init : best.drop_front())
+      scratch.push_back(
+          buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
+    SmallVector<Value> candidate =
+        buildMetadata(b, loc, format, statistics, number, scratch).stored;
+    candidate.insert(candidate.begin(), buildSquaredError(b, loc, format, loops,
+                                                          input, candidate));
+    scf::YieldOp::create(b, loc, buildBetter(b, loc, isFirst, candidate, best));
+  };
+  auto loop =
+      scf::ForOp::create(b, loc, zero, constant(format.getRangeCandidates()),
+                         constant(1), best, tryRange);
+  auto found = llvm::to_vector_of<Value>(loop.getResults().drop_front());
+  return {found, found};
 }
 
 /// The scales that fit the `codes` of the elements `input`, both split, written
@@ -326,18 +449,21 @@ static Value buildFittedScales(OpBuilder &b, Location loc,
 
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  FormatInterface format = getFormat();
+  auto rows = cast<RankedTensorType>(getInputs().front().getType());
+  FormatInterface format = getFormat().resolve(rows.getShape().back());
   Value codesInit = getInits().front();
   ValueRange metadataInits = getInits().drop_front();
-  GroupLoops loops(format,
-                   cast<RankedTensorType>(getInputs().front().getType()),
-                   MetadataRows::PerGroup);
+  GroupLoops loops(format, rows, MetadataRows::PerGroup);
 
   Value input = loops.split(b, loc, getInputs().front());
   SmallVector<Value> statistics =
       buildStatistics(b, loc, format, loops, input, metadataInits.front());
   MetadataTensors metadata =
-      ::buildMetadata(b, loc, format, statistics, metadataInits);
+      format.getRangeCandidates() == 1
+          ? ::buildMetadata(b, loc, format, statistics, /*candidate=*/Value(),
+                            metadataInits)
+          : searchMetadata(b, loc, format, loops, input, statistics,
+                           metadataInits);
 
   SmallVector<Value> inputs = {input};
   llvm::append_range(inputs, metadata.encode);
@@ -345,9 +471,9 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
   maps.front() = maps.back() = loops.getRowsMap();
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = metadata.encode.size() == 2 ? args[2] : Value();
-    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
-                                    args[1], zero);
+    Value code =
+        format.buildEncode(b, loc, buildElement(b, loc, args[0]), args[1],
+                           getZero(args.slice(1, metadata.encode.size())));
     linalg::YieldOp::create(b, loc, code);
   };
   Value codes =
@@ -428,10 +554,10 @@ static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
 
 FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  FormatInterface format = getFormat();
   Value init = getInits().front();
   auto codes = cast<RankedTensorType>(getInputs()[0].getType());
   auto scales = cast<RankedTensorType>(getInputs()[1].getType());
+  FormatInterface format = getFormat().resolve(codes.getShape().back());
   int64_t axis = codes.getRank() - 2, group = format.getGroupTokens();
   int64_t tokens = codes.getDimSize(axis);
   bool fullGroups =

@@ -100,3 +100,13 @@
 
 // expected-error@+1 {{expected no other field with codes = none: exact elements have no group, scale, zero, range or rule}}
 #f = #kvq.format<codes = none, rule = #kvq.rule<ties = up>>
+
+// -----
+
+// expected-error@+1 {{extremum = signed and scale = exponent have no meaning with range rms, whose scale is no end of a range}}
+#f = #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 32], scale = f16, range = rms, rule = #kvq.rule<extremum = signed, scale = nearest>>
+
+// -----
+
+// expected-error@+1 {{range search finds stored metadata: expected a rule with metadata = stored}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = search<4>, rule = #kvq.rule<metadata = unrounded, scale = nearest>>

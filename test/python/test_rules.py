@@ -56,7 +56,12 @@ def draw(rng: np.random.Generator, kind: str) -> str:
         if not {"extremum = signed", "fit = squares", "fit = end"} & set(rule):
             scales.append("f8E4M3FN")
     group = rng.choice(["[1, 32]", "[1, *]", "[4, 16]", "[8, 1]"])
-    clip = ", range = clip<0.8>" if rng.random() < 0.2 else ""
+    ranges = ["clip<0.8>"]
+    if "metadata = unrounded" not in rule:
+        ranges.append("search<3>")
+    if kind == "codebook" and "extremum = signed" not in rule:
+        ranges += ["rms", "norm"]
+    clip = f", range = {rng.choice(ranges)}" if rng.random() < 0.4 else ""
     rng.shuffle(rule)
     return (
         f"codes = {codes}, group = {group}, scale = {rng.choice(scales)}{zero}{clip}, "

@@ -21,10 +21,17 @@
 
 namespace mlir::kvq {
 
-/// One reduction over the elements of a group. The largest and smallest are
-/// exact in any order; the first largest, the first element of the largest
-/// magnitude, runs through the elements in theirs.
-enum class RangeStatistic { LargestMagnitude, Smallest, Largest, FirstLargest };
+/// One reduction over the elements of a group. All are the same bits on every
+/// target: the largest and smallest are exact in any order, sums are trees of a
+/// given shape (rule R21), and the first largest, the first element of the
+/// largest magnitude, runs through the elements in their order.
+enum class RangeStatistic {
+  LargestMagnitude,
+  Smallest,
+  Largest,
+  FirstLargest,
+  SumOfSquares
+};
 
 /// The scale and zero of a group; null values where there are none.
 struct GroupMetadata {

@@ -52,17 +52,29 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
            "int64_t":$headDim)>,
     InterfaceMethod<[{
+        The format for rows of `headDim` channels: `*` as a number. The
+        `build...` methods are those of such a format, since what a code stands
+        for may depend on how many elements share its scale.
+      }],
+      "::mlir::kvq::FormatInterface", "resolve", (ins "int64_t":$headDim)>,
+    InterfaceMethod<[{
         What has to be known of a group's elements to give its scale and zero.
       }],
       "::llvm::SmallVector<::mlir::kvq::RangeStatistic>",
       "getRangeStatistics">,
     InterfaceMethod<[{
+        How many ranges a group is quantized with, to keep the one that gives
+        the least squared error; 1 where there is nothing to choose.
+      }],
+      "int64_t", "getRangeCandidates">,
+    InterfaceMethod<[{
         Emits the scale and zero of a group from its `statistics`, f32 values in
-        the order of `getRangeStatistics`.
+        the order of `getRangeStatistics`. `candidate`, an f32, is the number of
+        the range, from 0 on; null where there is one.
       }],
       "::mlir::kvq::GroupMetadata", "buildMetadata",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::ValueRange":$statistics)>,
+           "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate)>,
     InterfaceMethod<[{
         True when codes are computed with f32 metadata, `encodeScale` and
         `encodeZero` of `buildMetadata`, rather than with what is stored.

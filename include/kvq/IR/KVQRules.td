@@ -157,7 +157,7 @@ def KVQ_RuleAttr : AttrDef<KVQ_Dialect, "Rule"> {
     ::llvm::LogicalResult verifyFormat(
         ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,
         ::mlir::Attribute codes, const Codec &codec, ::mlir::Type scale,
-        ZeroKind zeroKind, ::mlir::Type zero) const;
+        ZeroKind zeroKind, ::mlir::Type zero, RangePolicy range) const;
   }];
 }
 

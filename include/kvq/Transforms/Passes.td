@@ -343,7 +343,11 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
 
     - `kvq.quantize`: one reduction of each group to the statistics of its range,
       one op from these to scales and zeros, one from values to codes. Groups are
-      an axis of their own (`tensor.expand_shape`).
+      an axis of their own (`tensor.expand_shape`). Sums over a group (ranges
+      `rms`, `norm` and `search`) are trees: an op for each level, which adds
+      neighbours. Ranges to choose from (`search`) are a loop that keeps the
+      metadata of the best one. Where either is needed, loops over rows of groups
+      come first, so that scratch is that of one row.
     - `kvq.dequantize`: one op; with several tokens in a group, one more for the
       tokens of a last group that is only partly there.
     - `kvq.pack`: one op, which reads each plane of a row as an input;
@@ -376,7 +380,8 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",

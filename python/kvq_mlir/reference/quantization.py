@@ -137,11 +137,7 @@ def _chosen(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | No
 
 def _measured(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | None, ratio: np.float32):
     """The stored scales and zeros (or None) of each group, its range multiplied by `ratio`."""
-    if fmt.policy.kind in ("rms", "norm"):
-        low, high, extent, divisor = None, None, ranges.norm(grouped, mean=fmt.policy.kind == "rms"), 1.0
-    else:
-        low, high, extent = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio, fmt.rule)
-        divisor = codes_type.largest
+    low, high, extent, divisor = _range(grouped, fmt, codes_type, ratio)
     if fmt.rule.scale == "covering":
         scales = metadata.store_scale(extent, divisor, codes_type.largest, fmt, outer)
     elif fmt.rule.scale == "exponent":
@@ -155,10 +151,16 @@ def _measured(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | 
     return scales, metadata.store_zero(zero, fmt)
 
 
+def _range(grouped: np.ndarray, fmt: Format, codes_type, ratio: np.float32):
+    """(lo, hi, a, what a is divided by) of each group, its range multiplied by `ratio`."""
+    if fmt.policy.kind in ("rms", "norm"):
+        return None, None, ranges.norm(grouped, mean=fmt.policy.kind == "rms"), 1.0
+    ends = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio, fmt.rule)
+    return *ends, codes_type.lowest if fmt.rule.extremum == "signed" else codes_type.largest
+
+
 def _by_rule(low, high, extent: np.ndarray, divisor: float, fmt: Format, codes_type):
     """The float32 scales of groups that span `extent`, and their minima, before either is stored."""
-    if fmt.rule.extremum == "signed":
-        divisor = codes_type.lowest
     scale = fmt.rule.scale_of(extent, divisor)
     if fmt.rule.fit == "end":
         scale, low = fmt.rule.fitted_end(scale, low, high)
@@ -168,9 +170,7 @@ def _by_rule(low, high, extent: np.ndarray, divisor: float, fmt: Format, codes_t
 
 def _unrounded(grouped: np.ndarray, fmt: Format, codes_type):
     """The stored scales and zeros of each group, and the scales and zeros that they are rounded from."""
-    ratio = fmt.policy.ratios()[0]
-    ends = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio, fmt.rule)
-    scale, low = _by_rule(*ends, codes_type.largest, fmt, codes_type)
+    scale, low = _by_rule(*_range(grouped, fmt, codes_type, fmt.policy.ratios()[0]), fmt, codes_type)
     zero = metadata.find_zero(low, scale, fmt)
     stored = metadata.store_nearest(scale, _farthest(codes_type), fmt), metadata.store_zero(zero, fmt)
     return stored, scale, zero
