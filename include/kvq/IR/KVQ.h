@@ -21,6 +21,8 @@
 
 namespace mlir::kvq {
 
+class CacheType;
+
 /// One reduction over a group: the maximum or minimum of x or of |x|.
 struct RangeStatistic {
   bool maximum;
@@ -45,6 +47,12 @@ struct StorageComponent {
     return RankedTensorType::get(shape, elementType);
   }
 };
+
+/// Attributes that ops of other dialects may carry.
+inline constexpr llvm::StringLiteral kLayerAttrName = "kvq.layer";
+inline constexpr llvm::StringLiteral kPolicyAttrName = "kvq.policy";
+inline constexpr llvm::StringLiteral kSideAttrName = "kvq.side";
+inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
 
 } // namespace mlir::kvq
 

@@ -10,6 +10,7 @@
 
 include "kvq/IR/KVQDialect.td"
 include "kvq/IR/KVQAttrs.td"
+include "kvq/IR/KVQPolicy.td"
 include "kvq/IR/KVQTypes.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
