@@ -424,10 +424,11 @@ def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
   let summary = "Moves stack buffers out of sequential control flow";
   let description = [{
     Each `memref.alloca` of static size moves to the start of the closest
-    enclosing function or parallel loop body. Inside a sequential loop it would
-    take new stack in every iteration once the loop is lowered to branches. What
-    a buffer holds when it is allocated is unspecified, so iterations can share
-    it. What lies under an op that is no structured control flow stays within it.
+    enclosing function, parallel loop body or `omp.parallel`. Inside a sequential
+    loop it would take new stack in every iteration once the loop is lowered to
+    branches. What a buffer holds when it is allocated is unspecified, so
+    iterations can share it: the ones of a thread, where `omp.wsloop` deals them
+    out. What lies under an op that is no structured control flow stays within it.
 
     Of test/Transforms/hoist-scratch.mlir, abridged:
 
