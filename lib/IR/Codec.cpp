@@ -16,8 +16,16 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kvq;
+
+/// The largest f32 below `value`, which is above 0.
+static float getFloatBelow(double value) {
+  float nearest = static_cast<float>(value);
+  return nearest < value ? nearest : std::nextafter(nearest, 0.0f);
+}
 
 namespace {
 
@@ -43,6 +51,7 @@ public:
     return ties != RuleTies::Lower;
   }
   bool needsCoveringScale() const override { return getBits() > 4; }
+  std::pair<float, float> getBounds() const override;
 
   Value buildCode(OpBuilder &b, Location loc, Value number) const override {
     Value rounded = buildNearestInteger(b, loc, number, ties, getLowest());
@@ -63,6 +72,23 @@ private:
   RuleBounds bounds;
 };
 
+std::pair<float, float> IntegerCodec::getBounds() const {
+  // Where the middle beyond the largest code goes to a code that is not there.
+  double beyond = getLargest() + 0.5;
+  if (ties == RuleTies::Up) {
+    // As does what the sum with it rounds to a whole number (rule R28).
+    float codes = static_cast<float>(getLargest() - getLowest() + 1);
+    beyond -= (double(codes) - std::nextafter(codes, 0.0f)) / 2;
+  }
+  // The largest code is odd, the lowest odd or even.
+  bool leavesLowest =
+      ties == RuleTies::Away ||
+      (ties == RuleTies::Even && std::fmod(getLowest(), 2.0) != 0.0);
+  double below = 0.5 - getLowest();
+  float lowest = leavesLowest ? getFloatBelow(below) : float(below);
+  return {-lowest, getFloatBelow(beyond)};
+}
+
 /// Small floats: a code is the bit pattern.
 class FloatCodec : public Codec {
 public:
@@ -74,6 +100,16 @@ public:
   }
   bool supportsTies(RuleTies ties) const override {
     return ties == RuleTies::Even || ties == RuleTies::Lower;
+  }
+  std::pair<float, float> getBounds() const override {
+    APFloat largest = APFloat::getLargest(type.getFloatSemantics());
+    APFloat previous = largest;
+    previous.next(/*nextDown=*/true);
+    double value = largest.convertToDouble();
+    double middle = value + (value - previous.convertToDouble()) / 2;
+    bool leaves = ties == RuleTies::Even && largest.bitcastToAPInt()[0];
+    float highest = leaves ? getFloatBelow(middle) : static_cast<float>(middle);
+    return {-highest, highest};
   }
   Value buildCode(OpBuilder &b, Location loc, Value number) const override {
     Value clamped = buildClampToFinite(b, loc, number, type);

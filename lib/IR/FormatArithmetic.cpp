@@ -258,23 +258,46 @@ GroupMetadata FormatAttr::buildMetadata(OpBuilder &b, Location loc,
   return metadata;
 }
 
+/// The number that is rounded to the code of `value`, where the f32 `scale` is
+/// usable (rules R8 and R18).
+static Value buildQuotient(OpBuilder &b, Location loc, FormatAttr format,
+                           const RuleArithmetic &rule, Value value, Value scale,
+                           Value zero) {
+  Value point;
+  if (format.getZeroKind() == ZeroKind::Min)
+    value = rule.round(
+        arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero)));
+  if (format.getZeroKind() == ZeroKind::Point)
+    point = buildPointValue(b, loc, zero);
+  return rule.quotient(value, scale, point);
+}
+
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   RuleArithmetic rule(b, loc, *this, *codec);
   scale = buildExtend(b, loc, scale);
-  Value point;
-  if (getZeroKind() == ZeroKind::Min)
-    value = rule.round(
-        arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero)));
-  if (getZeroKind() == ZeroKind::Point)
-    point = buildPointValue(b, loc, zero);
-  Value number = rule.quotient(value, scale, point);
+  Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
   // reach the conversion to a code (rule R8).
   number = rule.whereUsable(scale, number,
                             buildF32(b, loc, codec->getNumberOfZero()));
   return codec->buildCode(b, loc, number);
+}
+
+Value FormatAttr::buildSaturates(OpBuilder &b, Location loc, Value value,
+                                 Value scale, Value zero) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
+  auto [low, high] = codec->getBounds();
+  scale = buildExtend(b, loc, scale);
+  Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
+  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, number,
+                                      buildF32(b, loc, low));
+  Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, number,
+                                      buildF32(b, loc, high));
+  return arith::AndIOp::create(b, loc, rule.isUsable(scale),
+                               arith::OrIOp::create(b, loc, below, above));
 }
 
 //===----------------------------------------------------------------------===//

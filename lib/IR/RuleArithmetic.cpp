@@ -53,12 +53,15 @@ Value RuleArithmetic::round(Value value) const {
   return buildExtend(b, loc, buildRound(b, loc, value, precision));
 }
 
-Value RuleArithmetic::whereUsable(Value scale, Value value,
-                                  Value otherwise) const {
+Value RuleArithmetic::isUsable(Value scale) const {
   auto predicate = rule.hasSignedScales() ? arith::CmpFPredicate::ONE
                                           : arith::CmpFPredicate::OGT;
-  Value usable = arith::CmpFOp::create(b, loc, predicate, scale, constant(0.0));
-  return arith::SelectOp::create(b, loc, usable, value, otherwise);
+  return arith::CmpFOp::create(b, loc, predicate, scale, constant(0.0));
+}
+
+Value RuleArithmetic::whereUsable(Value scale, Value value,
+                                  Value otherwise) const {
+  return arith::SelectOp::create(b, loc, isUsable(scale), value, otherwise);
 }
 
 Value RuleArithmetic::quotient(Value value, Value scale, Value point) const {

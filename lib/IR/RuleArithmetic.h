@@ -40,7 +40,9 @@ public:
 
   /// `value` as the rule's precision has it.
   Value round(Value value) const;
-  /// `value`, where the scale is neither 0 nor NaN; else `otherwise`.
+  /// Whether the scale is neither 0 nor NaN.
+  Value isUsable(Value scale) const;
+  /// `value`, where the scale is usable; else `otherwise`.
   Value whereUsable(Value scale, Value value, Value otherwise) const;
   /// The quotient of an element and the scale, plus the zero `point` of the
   /// format, if it has one.

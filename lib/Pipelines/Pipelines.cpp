@@ -21,6 +21,7 @@ using namespace mlir;
 
 void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
                             int64_t tileTokens) {
+  pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
   pm.addNestedPass<func::FuncOp>(createSplitTokensPass({splits}));
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));

@@ -21,6 +21,8 @@
 
 namespace mlir::kvq {
 
+class CacheType;
+
 /// One reduction over the elements of a group. All are the same bits on every
 /// target: the largest and smallest are exact in any order, sums are trees of a
 /// given shape (rule R21), and the first largest, the first element of the
@@ -59,6 +61,12 @@ struct StorageComponent {
     return RankedTensorType::get(shape, elementType);
   }
 };
+
+/// Attributes that ops of other dialects may carry.
+inline constexpr llvm::StringLiteral kLayerAttrName = "kvq.layer";
+inline constexpr llvm::StringLiteral kPolicyAttrName = "kvq.policy";
+inline constexpr llvm::StringLiteral kSideAttrName = "kvq.side";
+inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
 
 } // namespace mlir::kvq
 

@@ -100,7 +100,10 @@ class FloatCodes:
         return np.where(magnitude > 0, magnitude + sign, 0).astype(self.dtype)
 
     def saturates(self, q: np.ndarray) -> np.ndarray:
-        return self.type.overflows(q)
+        if self.ties == "even":
+            return self.type.overflows(q)
+        step = self.largest - self.type.value(self.type.last - 1)
+        return np.abs(q.astype(np.float64)) > self.largest + step / 2
 
     def values(self, codes: np.ndarray) -> np.ndarray:
         return self.type.decode(codes)
