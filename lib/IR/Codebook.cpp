@@ -186,6 +186,19 @@ SmallVector<float> CodebookAttr::getQuotients(float divisor) const {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+/// The largest f32 that is at most half of a step beyond the value `outer`,
+/// where `inner` is the one before it.
+static float getUpperBound(float inner, float outer) {
+  constexpr APFloat::roundingMode kDown = APFloat::rmTowardNegative;
+  APFloat bound(static_cast<double>(outer));
+  bound.subtract(APFloat(static_cast<double>(inner)), kDown);
+  bound.multiply(APFloat(0.5), kDown);
+  bound.add(APFloat(static_cast<double>(outer)), kDown);
+  bool losesInfo;
+  bound.convert(APFloat::IEEEsingle(), kDown, &losesInfo);
+  return bound.convertToFloat();
+}
+
 namespace {
 
 class CodebookCodec : public Codec {
@@ -198,6 +211,11 @@ public:
     return std::max(std::abs(values.front()), std::abs(values.back()));
   }
   double getNumberOfZero() const override { return values.front(); }
+  std::pair<float, float> getBounds() const override {
+    size_t last = values.size() - 1;
+    return {-getUpperBound(-values[1], -values[0]),
+            getUpperBound(values[last - 1], values[last])};
+  }
 
   Value buildCode(OpBuilder &b, Location loc, Value number) const override;
   Value buildNumber(OpBuilder &b, Location loc, Value code) const override;

@@ -15,8 +15,15 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kvq;
+
+/// The f32 before `value`, which is an f32 above 0.
+static float getFloatBelow(double value) {
+  return std::nextafter(static_cast<float>(value), 0.0f);
+}
 
 namespace {
 
@@ -32,6 +39,12 @@ public:
     return (1 << (getBits() - (isSigned() ? 1 : 0))) - 1;
   }
   bool needsCoveringScale() const override { return getBits() > 4; }
+  std::pair<float, float> getBounds() const override {
+    // The largest code is odd: the middle beyond it goes to the code that is
+    // not there. That below 0 goes to 0.
+    float highest = getFloatBelow(getLargest() + 0.5);
+    return {isSigned() ? -highest : -0.5f, highest};
+  }
 
   Value buildCode(OpBuilder &b, Location loc, Value number) const override {
     Value rounded = math::RoundEvenOp::create(b, loc, number);
@@ -59,6 +72,16 @@ public:
   unsigned getBits() const override { return type.getIntOrFloatBitWidth(); }
   double getLargest() const override {
     return APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+  }
+  std::pair<float, float> getBounds() const override {
+    APFloat largest = APFloat::getLargest(type.getFloatSemantics());
+    APFloat previous = largest;
+    previous.next(/*nextDown=*/true);
+    double value = largest.convertToDouble();
+    double middle = value + (value - previous.convertToDouble()) / 2;
+    bool isOdd = largest.bitcastToAPInt()[0];
+    float highest = isOdd ? getFloatBelow(middle) : static_cast<float>(middle);
+    return {-highest, highest};
   }
   Value buildCode(OpBuilder &b, Location loc, Value number) const override {
     return buildSmallFloatBits(b, loc, buildClampToFinite(b, loc, number, type),

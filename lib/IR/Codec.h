@@ -34,6 +34,9 @@ public:
   /// largest elements saturate by more than half a step.
   virtual bool needsCoveringScale() const { return false; }
 
+  /// The least and the largest f32 numbers that do not saturate (rule R24).
+  virtual std::pair<float, float> getBounds() const = 0;
+
   /// Emits the i8 code nearest to the f32 `number`, which is not NaN.
   virtual Value buildCode(OpBuilder &builder, Location loc,
                           Value number) const = 0;

@@ -241,22 +241,43 @@ std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
                                 getZeroType(), largest)};
 }
 
+/// The number that is rounded to the code of `value`, where the f32 `scale` is
+/// above 0 (rules R8 and R18).
+static Value buildQuotient(OpBuilder &b, Location loc, FormatAttr format,
+                           Value value, Value scale, Value zero) {
+  if (format.getZeroKind() == ZeroKind::Min)
+    value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
+  Value number = arith::DivFOp::create(b, loc, value, scale);
+  if (format.getZeroKind() == ZeroKind::Point)
+    number =
+        arith::AddFOp::create(b, loc, number, buildPointValue(b, loc, zero));
+  return number;
+}
+
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   scale = buildExtend(b, loc, scale);
-  if (getZeroKind() == ZeroKind::Min)
-    value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
-  Value number = arith::DivFOp::create(b, loc, value, scale);
-  if (getZeroKind() == ZeroKind::Point)
-    number =
-        arith::AddFOp::create(b, loc, number, buildPointValue(b, loc, zero));
+  Value number = buildQuotient(b, loc, *this, value, scale, zero);
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
   // reach the conversion to a code (rule R8).
   number =
       arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), number,
                               buildF32(b, loc, codec->getNumberOfZero()));
   return codec->buildCode(b, loc, number);
+}
+
+Value FormatAttr::buildSaturates(OpBuilder &b, Location loc, Value value,
+                                 Value scale, Value zero) const {
+  auto [low, high] = getFormatCodec(*this)->getBounds();
+  scale = buildExtend(b, loc, scale);
+  Value number = buildQuotient(b, loc, *this, value, scale, zero);
+  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, number,
+                                      buildF32(b, loc, low));
+  Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, number,
+                                      buildF32(b, loc, high));
+  return arith::AndIOp::create(b, loc, buildIsPositive(b, loc, scale),
+                               arith::OrIOp::create(b, loc, below, above));
 }
 
 Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {

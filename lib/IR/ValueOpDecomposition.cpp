@@ -291,29 +291,26 @@ static Value buildSquaredError(OpBuilder &b, Location loc,
   return buildGroupSum(b, loc, loops, inputs, body);
 }
 
-/// Where a candidate's `error` is less than the least one so far, or it is the
-/// first, it and its metadata take the place of `best`: the least error, then
-/// metadata.
-static SmallVector<Value> buildBetter(OpBuilder &b, Location loc, Value isFirst,
-                                      ValueRange candidate, ValueRange best) {
-  int64_t rank = cast<RankedTensorType>(best.front().getType()).getRank();
-  SmallVector<AffineMap> maps(2 * best.size(), b.getMultiDimIdentityMap(rank));
+/// What `best` of each group becomes after a candidate: `found` where its error
+/// is less than the least one so far, or it is the first. Each by itself:
+/// integer zeros lead to no float.
+static Value buildBetter(OpBuilder &b, Location loc, Value isFirst, Value error,
+                         Value least, Value found, Value best) {
+  int64_t rank = cast<RankedTensorType>(best.getType()).getRank();
+  SmallVector<AffineMap> maps(4, b.getMultiDimIdentityMap(rank));
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    ValueRange found = args.take_front(best.size());
-    ValueRange kept = args.drop_front(best.size());
-    Value less = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
-                                       found[0], kept[0]);
-    Value isBetter = arith::OrIOp::create(b, loc, isFirst, less);
-    SmallVector<Value> results;
-    for (auto [yes, no] : llvm::zip_equal(found, kept))
-      results.push_back(arith::SelectOp::create(b, loc, isBetter, yes, no));
-    linalg::YieldOp::create(b, loc, results);
+    Value isLess = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                         args[0], args[1]);
+    Value isBetter = arith::OrIOp::create(b, loc, isFirst, isLess);
+    Value kept = arith::SelectOp::create(b, loc, isBetter, args[2], args[3]);
+    linalg::YieldOp::create(b, loc, kept);
   };
-  return linalg::GenericOp::create(b, loc, best.getTypes(), candidate, best,
-                                   maps, iterators, body)
-      .getResults();
+  return linalg::GenericOp::create(b, loc, best.getType(),
+                                   ValueRange{error, least, found}, best, maps,
+                                   iterators, body)
+      .getResult(0);
 }
 
 /// An uninitialized tensor shaped as `value`.
@@ -348,9 +345,15 @@ static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
           buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
     SmallVector<Value> candidate =
         buildMetadata(b, loc, format, statistics, number, scratch);
-    candidate.insert(candidate.begin(), buildSquaredError(b, loc, format, loops,
-                                                          input, candidate));
-    scf::YieldOp::create(b, loc, buildBetter(b, loc, isFirst, candidate, best));
+    Value error = buildSquaredError(b, loc, format, loops, input, candidate);
+    SmallVector<Value> better;
+    for (auto [found, kept] : llvm::zip_equal(candidate, best.drop_front()))
+      better.push_back(
+          buildBetter(b, loc, isFirst, error, best.front(), found, kept));
+    better.insert(
+        better.begin(),
+        buildBetter(b, loc, isFirst, error, best.front(), error, best.front()));
+    scf::YieldOp::create(b, loc, better);
   };
   auto loop =
       scf::ForOp::create(b, loc, zero, constant(format.getRangeCandidates()),
@@ -394,6 +397,44 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
   llvm::append_range(results, metadata);
   return results;
+}
+
+//===----------------------------------------------------------------------===//
+// CountSaturatedOp
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>>
+CountSaturatedOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  auto rows = cast<RankedTensorType>(getInputs().front().getType());
+  FormatInterface format = getFormat().resolve(rows.getShape().back());
+  GroupLoops loops(format, rows, MetadataRows::PerGroup);
+  SmallVector<Value> inputs(getInputs());
+  inputs.front() = loops.split(b, loc, inputs.front());
+
+  // All tokens and channels, whether within a group or not, add to one count.
+  int64_t leading = rows.getRank() - 2;
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), leading, utils::IteratorType::parallel);
+  SmallVector<AffineMap> maps(inputs.size(), loops.getGroupsMap());
+  maps.front() = loops.getRowsMap();
+  maps.push_back(AffineMap::get(
+      loops.size(), 0, loops.getGroupsMap().getResults().take_front(leading),
+      getContext()));
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    ValueRange metadata = args.slice(1, inputs.size() - 1);
+    Value saturates =
+        format.buildSaturates(b, loc, buildElement(b, loc, args.front()),
+                              metadata.front(), getZero(metadata));
+    Value one = arith::ExtUIOp::create(b, loc, b.getI64Type(), saturates);
+    Value sum = arith::AddIOp::create(b, loc, args.back(), one);
+    linalg::YieldOp::create(b, loc, sum);
+  };
+  return SmallVector<Value>(
+      linalg::GenericOp::create(b, loc, getInit().getType(), inputs, getInit(),
+                                maps, iterators, body)
+          .getResults());
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,7 @@ from ._kvq import Error
 from .cache import Cache
 from .compiler import parse, run_pipeline
 from .format import Format
-from .ops import Quantized, attention, dequantize, quantize
+from .ops import Quantized, attention, count_saturated, dequantize, quantize
 from .policy import Policy
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Policy",
     "Quantized",
     "attention",
+    "count_saturated",
     "dequantize",
     "parse",
     "quantize",

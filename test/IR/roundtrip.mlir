@@ -121,6 +121,11 @@ func.func @value_level(%x: tensor<2x?x16xf16>, %codes: tensor<2x?x16xi8>,
       ins(%c1, %s1, %z1
         : tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>)
       outs(%x : tensor<2x?x16xf16>) -> tensor<2x?x16xf16>
+  // CHECK: %{{.*}} = kvq.count_saturated #[[U2]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x?x16xf16>, tensor<2x?x2xf16>, tensor<2x?x2xf32>) outs(%{{.*}} : tensor<2xi64>) -> tensor<2xi64>
+  %none_yet = arith.constant dense<0> : tensor<2xi64>
+  %saturated = kvq.count_saturated #u2
+      ins(%x, %s1, %z1 : tensor<2x?x16xf16>, tensor<2x?x2xf16>, tensor<2x?x2xf32>)
+      outs(%none_yet : tensor<2xi64>) -> tensor<2xi64>
   // CHECK: %{{.*}} = kvq.pack #[[U2]] ins(%{{.*}} : tensor<2x?x16xi8>) outs(%{{.*}} : tensor<2x?x4xi8>) -> tensor<2x?x4xi8>
   %p = kvq.pack #u2 ins(%c1 : tensor<2x?x16xi8>)
       outs(%bytes : tensor<2x?x4xi8>) -> tensor<2x?x4xi8>
@@ -150,6 +155,11 @@ func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
   %v = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
       lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>)
       counts(%n : tensor<1xi64>) into(%window : !window) -> !window
+  // CHECK: kvq.append ins(%{{.*}}) lengths(%{{.*}} : tensor<1xi64>) saturated(%{{.*}} : tensor<1x2xi64>) into(%{{.*}} : ![[PLAIN]]) -> ![[PLAIN]], tensor<1x2xi64>
+  %saturated = arith.constant dense<0> : tensor<1x2xi64>
+  %counted:2 = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
+      lengths(%n : tensor<1xi64>) saturated(%saturated : tensor<1x2xi64>)
+      into(%plain : !plain) -> !plain, tensor<1x2xi64>
   // CHECK: kvq.truncate ![[PLAIN]] lengths(%{{.*}} : tensor<1xi64>) to(%{{.*}} : tensor<1xi64>) -> tensor<1xi64>{{$}}
   %n0 = kvq.truncate !plain lengths(%n : tensor<1xi64>)
       to(%f : tensor<1xi64>) -> tensor<1xi64>

@@ -82,6 +82,12 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$value, "::mlir::Value":$scale,
            "::mlir::Value":$zero)>,
+    InterfaceMethod<"Emits whether the code of the f32 `value` cannot hold it "
+                    "(rule R24), an i1.",
+      "::mlir::Value", "buildSaturates",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$value, "::mlir::Value":$scale,
+           "::mlir::Value":$zero)>,
     InterfaceMethod<"Emits the f32 number that an i8 code stands for before "
                     "scale and zero apply.",
       "::mlir::Value", "buildCodeValue",
