@@ -80,6 +80,12 @@ void kvq::registerPipelines() {
       "kvq-cpu-pipeline",
       "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
       buildCPUPipeline);
+  PassPipelineRegistration<TilePipelineOptions>(
+      "kvq-tile-pipeline",
+      "Lowers kvq ops to structured ops on tensors, tile by tile",
+      [](OpPassManager &pm, const TilePipelineOptions &options) {
+        buildTilePipeline(pm, options.splits, options.tileTokens);
+      });
   PassPipelineRegistration<NVVMPipelineOptions>(
       "kvq-nvvm-pipeline",
       "Lowers kvq ops and what surrounds them to kernels for NVIDIA GPUs",

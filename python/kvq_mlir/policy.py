@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import _kvq
@@ -32,6 +32,21 @@ class Choice:
     def windows(self) -> dict[str, int | None]:
         """The exact windows, as `Cache` takes them."""
         return dict(exact_first=self.exact_first, recent=self.recent, residual=self.residual)
+
+    @property
+    def entry(self) -> str:
+        """The text of a policy's entry that says this of all layers and heads."""
+        windows = f", exact_first = {self.exact_first}" if self.exact_first else ""
+        if self.residual is not None:
+            windows += f", residual = {self.residual}"
+        elif self.recent or self.format.tokens > 1:
+            windows += f", recent = {self.recent}"
+        return f"<side = {self.side}, format = #kvq.format<{self.format}>{windows}>"
+
+    def anywhere(self) -> Choice:
+        """The same of as many heads, from head 0 on, of layer 0: equal for all that are kept alike."""
+        first, end = self.heads
+        return replace(self, layer=0, heads=(0, end - first))
 
     def type(self, batch: int, head_dim: int, dtype: str = "f16") -> str:
         """The cache's type, "!kvq.cache<...>", for any capacity."""
