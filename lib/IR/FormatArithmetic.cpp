@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Codec.h"
+#include "RuleArithmetic.h"
 
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
@@ -44,34 +45,13 @@ static double getScaleCap(Type type, double largest) {
 }
 
 /// The largest scale that `format` stores.
-static double getStoredCap(FormatAttr format, double largestCode) {
+static double getStoredCap(FormatAttr format, const Codec &codec) {
   // An outer scale is small enough for any stored one.
   if (format.getOuter())
     return APFloat::getLargest(getSemantics(format.getScale()))
         .convertToDouble();
-  return getScaleCap(format.getScale(), largestCode);
-}
-
-/// The least and the largest of what a given zero may be (rule R23).
-static std::pair<double, double> getZeroBounds(ZeroKind kind, Type type,
-                                               double largestCode) {
-  if (!isa<FloatType>(type))
-    return {0.0, largestCode};
-  double largest = APFloat::getLargest(getSemantics(type)).convertToDouble();
-  return {-largest, largest};
-}
-
-std::pair<double, double>
-FormatAttr::getGivenBounds(ComponentKind kind) const {
-  double largestCode = getCodec(getCodes())->getLargest();
-  if (kind == ComponentKind::Zeros)
-    return getZeroBounds(getZeroKind(), getZero(), largestCode);
-  if (kind == ComponentKind::OuterScales)
-    return {std::ldexp(1.0, -100), std::ldexp(1.0, 100)};
-  assert(kind == ComponentKind::Scales && "not a given component");
-  double least = APFloat::getSmallest(getSemantics(getScale()))
-                     .convertToDouble();
-  return {least, getStoredCap(*this, largestCode)};
+  double largest = std::max(codec.getLargest(), -codec.getLowest());
+  return getScaleCap(format.getScale(), largest);
 }
 
 /// `extent` as a multiple of the smallest positive value of `type`; exact
@@ -91,11 +71,6 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
   return extent;
 }
 
-static Value buildIsPositive(OpBuilder &b, Location loc, Value value) {
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value,
-                               buildF32(b, loc, 0.0));
-}
-
 /// The smallest multiple of the smallest positive value of `type` that covers
 /// `extent`, divided as `divide` does and by `outer`, which may be null.
 static Value buildCovering(OpBuilder &b, Location loc, Value extent, Value outer,
@@ -110,37 +85,36 @@ static Value buildCovering(OpBuilder &b, Location loc, Value extent, Value outer
     units = math::CeilOp::create(b, loc, buildUnits(b, loc, units, type));
     Value some =
         arith::MaximumFOp::create(b, loc, units, buildF32(b, loc, 1.0));
-    units = arith::SelectOp::create(b, loc, buildIsPositive(b, loc, extent),
-                                    some, units);
+    Value isPositive = arith::CmpFOp::create(
+        b, loc, arith::CmpFPredicate::OGT, extent, buildF32(b, loc, 0.0));
+    units = arith::SelectOp::create(b, loc, isPositive, some, units);
   }
   double unit = APFloat::getSmallest(getSemantics(type)).convertToDouble();
   return arith::MulFOp::create(b, loc, units, buildF32(b, loc, unit));
 }
 
-/// The stored scale of a group whose values span `extent`, 0 or more, in
-/// `steps` steps (rules R3 to R5 and R17). Where the type loses precision the
-/// scale is rounded up, so that it covers the group and is 0 only for extent 0;
-/// coarse types are rounded up everywhere where the codec asks for it. `outer`
-/// is the outer scale, or null.
-static Value buildScale(OpBuilder &b, Location loc, FormatAttr format,
-                        const Codec &codec, Value extent, double steps,
-                        Value outer) {
+/// The stored scale of a group whose range is `range`, 0 or more (rules R3 to R5
+/// and R17). Where the type loses precision the scale is rounded up, so that it
+/// covers the group and is 0 only for extent 0; coarse types are rounded up
+/// everywhere where the codec asks for it. `outer` is the outer scale, or null.
+static Value buildCoveringScale(OpBuilder &b, Location loc, FormatAttr format,
+                                const Codec &codec, const GroupRange &range,
+                                Value outer) {
   Type type = format.getScale();
   const llvm::fltSemantics &semantics = getSemantics(type);
   auto divide = [&](Value value) -> Value {
-    if (steps == 1.0)
+    if (range.steps == 1.0)
       return value;
-    return arith::DivFOp::create(b, loc, value, buildF32(b, loc, steps));
+    return arith::DivFOp::create(b, loc, value, buildF32(b, loc, range.steps));
   };
-  Value scale = divide(extent);
+  Value scale = divide(range.extent);
   if (outer)
     scale = arith::DivFOp::create(b, loc, scale, outer);
-  Value capped = buildClamp(b, loc, scale, 0.0,
-                            getStoredCap(format, codec.getLargest()));
+  Value capped = buildClamp(b, loc, scale, 0.0, getStoredCap(format, codec));
   if (isa<Float8E8M0FNUType>(type))
     return buildRoundUp(b, loc, capped, type);
 
-  Value covering = buildCovering(b, loc, extent, outer, type, divide);
+  Value covering = buildCovering(b, loc, range.extent, outer, type, divide);
 
   Value smallestNormal = buildF32(
       b, loc, APFloat::getSmallestNormalized(semantics).convertToDouble());
@@ -160,11 +134,12 @@ static Value buildScale(OpBuilder &b, Location loc, FormatAttr format,
 // Ranges
 //===----------------------------------------------------------------------===//
 
-/// The codec of a resolved format.
+/// The codec of a resolved format under its rule.
 static std::unique_ptr<Codec> getFormatCodec(FormatAttr format) {
+  RuleAttr rule = format.getRule();
   if (format.getRange() == RangePolicy::Norm)
-    return getCodebookCodec(format.getCodebookValues());
-  return getCodec(format.getCodes());
+    return getCodebookCodec(format.getCodebookValues(), rule.getTies());
+  return getCodec(format.getCodes(), rule.getTies(), rule.getBounds());
 }
 
 SmallVector<float> FormatAttr::getCodebookValues() const {
@@ -179,9 +154,11 @@ SmallVector<float> FormatAttr::getCodebookValues() const {
 SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
   if (getRange() == RangePolicy::Rms || getRange() == RangePolicy::Norm)
     return {RangeStatistic::SumOfSquares};
-  if (getZeroKind() == ZeroKind::None)
-    return {RangeStatistic::LargestMagnitude};
-  return {RangeStatistic::Smallest, RangeStatistic::Largest};
+  if (getZeroKind() != ZeroKind::None)
+    return {RangeStatistic::Smallest, RangeStatistic::Largest};
+  if (getRule().getExtremum() == RuleExtremum::Signed)
+    return {RangeStatistic::FirstLargest};
+  return {RangeStatistic::LargestMagnitude};
 }
 
 int64_t FormatAttr::getRangeCandidates() const { return getSteps(); }
@@ -208,28 +185,53 @@ static Value buildNorm(OpBuilder &b, Location loc, FormatAttr format,
   return math::SqrtOp::create(b, loc, sumOfSquares);
 }
 
+/// The range of a group (rules R2, R18, R19 and R22).
+static GroupRange buildRange(OpBuilder &b, Location loc, FormatAttr format,
+                             const RuleArithmetic &rule, ValueRange statistics,
+                             Value candidate) {
+  if (format.getRangeStatistics().front() == RangeStatistic::SumOfSquares)
+    return {buildNorm(b, loc, format, statistics[0]), /*steps=*/1.0, Value(),
+            Value()};
+  Value ratio = buildRatio(b, loc, format, candidate);
+  auto clip = [&](Value end) -> Value {
+    return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
+  };
+  if (format.getZeroKind() == ZeroKind::None)
+    return {clip(statistics[0]), rule.steps(), Value(), Value()};
+
+  // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
+  // its order (rule R2).
+  Value zero = buildF32(b, loc, 0.0);
+  Value min = clip(arith::AddFOp::create(b, loc, statistics[0], zero));
+  Value max = clip(arith::AddFOp::create(b, loc, statistics[1], zero));
+  if (format.getZeroKind() == ZeroKind::Point &&
+      format.getRule().getSpan() == RuleSpan::WithZero) {
+    // 0 has a code. NaN stays.
+    Value above =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, min, zero);
+    Value below =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, max, zero);
+    min = arith::SelectOp::create(b, loc, above, zero, min);
+    max = arith::SelectOp::create(b, loc, below, zero, max);
+  }
+  Value extent = rule.round(arith::SubFOp::create(b, loc, max, min));
+  return {extent, rule.steps(), min, max};
+}
+
 //===----------------------------------------------------------------------===//
 // Zeros
 //===----------------------------------------------------------------------===//
 
-/// The stored zero point of a group from `min`, 0 or less, on: the number of
-/// steps from it to 0 (rule R7). 0 where the scale is 0 or NaN.
-static Value buildZeroPoint(OpBuilder &b, Location loc, Value min, Value scale,
-                            Type type, double largest) {
-  Value zero = buildF32(b, loc, 0.0);
-  Value point = arith::DivFOp::create(
-      b, loc, arith::SubFOp::create(b, loc, zero, min), scale);
-  point = arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), point,
-                                  zero);
+/// A zero as it is stored.
+static Value storeZero(OpBuilder &b, Location loc, Value zero, Type type) {
   if (isa<FloatType>(type))
-    return buildRound(b, loc, point, type);
-  point = math::RoundEvenOp::create(b, loc, point);
-  point = buildClamp(b, loc, point, 0.0, largest);
-  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), point);
+    return buildRound(b, loc, zero, type);
+  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), zero);
   return arith::TruncIOp::create(b, loc, b.getI8Type(), wide);
 }
 
-/// The f32 of a stored zero point: no code, and so no zero point, is negative.
+/// The f32 of a stored zero point: no code, and so no integer zero point, is
+/// negative.
 static Value buildPointValue(OpBuilder &b, Location loc, Value point) {
   if (isa<FloatType>(point.getType()))
     return buildExtend(b, loc, point);
@@ -253,47 +255,73 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
 // Metadata and codes
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
-                                                  ValueRange statistics,
-                                                  Value candidate,
-                                                  Value outer) const {
-  std::unique_ptr<Codec> codec = getFormatCodec(*this);
-  double largest = codec->getLargest();
-  if (getRangeStatistics().front() == RangeStatistic::SumOfSquares) {
-    Value norm = buildNorm(b, loc, *this, statistics[0]);
-    return {buildScale(b, loc, *this, *codec, norm, /*steps=*/1.0, outer),
-            Value()};
-  }
-  Value ratio = buildRatio(b, loc, *this, candidate);
-  auto clip = [&](Value end) -> Value {
-    return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
-  };
-  auto buildStoredScale = [&](Value extent) {
-    return buildScale(b, loc, *this, *codec, extent, /*steps=*/largest, outer);
-  };
-  if (getZeroKind() == ZeroKind::None)
-    return {buildStoredScale(clip(statistics[0])), Value()};
+/// The least and the largest of what a given zero may be (rule R23).
+static std::pair<double, double> getZeroBounds(Type type, const Codec &codec) {
+  if (!isa<FloatType>(type))
+    return {0.0, codec.getLargest()};
+  double largest = APFloat::getLargest(getSemantics(type)).convertToDouble();
+  return {-largest, largest};
+}
 
-  // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
-  // its order (rule R2).
-  Value zero = buildF32(b, loc, 0.0);
-  Value min = clip(arith::AddFOp::create(b, loc, statistics[0], zero));
-  Value max = clip(arith::AddFOp::create(b, loc, statistics[1], zero));
-  if (getZeroKind() == ZeroKind::Min) {
-    Value extent = arith::SubFOp::create(b, loc, max, min);
-    return {buildStoredScale(extent), buildRound(b, loc, min, getZero())};
+std::pair<double, double>
+FormatAttr::getGivenBounds(ComponentKind kind) const {
+  std::unique_ptr<Codec> codec = getCodec(getCodes());
+  if (kind == ComponentKind::Zeros)
+    return getZeroBounds(getZero(), *codec);
+  if (kind == ComponentKind::OuterScales)
+    return {std::ldexp(1.0, -100), std::ldexp(1.0, 100)};
+  assert(kind == ComponentKind::Scales && "not a given component");
+  double least =
+      APFloat::getSmallest(getSemantics(getScale())).convertToDouble();
+  return {least, getStoredCap(*this, *codec)};
+}
+
+/// `scale` as the rule stores it, over the outer scale where there is one.
+static Value storeScale(OpBuilder &b, Location loc, FormatAttr format,
+                        const Codec &codec, Value scale,
+                        const GroupRange &range, Value outer) {
+  if (outer)
+    scale = arith::DivFOp::create(b, loc, scale, outer);
+  return RuleArithmetic(b, loc, format, codec)
+      .store(scale, range, format.getScale(), getStoredCap(format, codec));
+}
+
+static Value buildIsNaN(OpBuilder &b, Location loc, Value value) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
+}
+
+bool FormatAttr::encodesUnrounded() const {
+  return getRule().getMetadata() == RuleMetadata::Unrounded;
+}
+
+GroupMetadata FormatAttr::buildMetadata(OpBuilder &b, Location loc,
+                                        ValueRange statistics, Value candidate,
+                                        Value outer) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
+  GroupRange range = buildRange(b, loc, *this, rule, statistics, candidate);
+  GroupMetadata metadata;
+  Value scale;
+  if (getRule().getScale() == RuleScale::Covering) {
+    metadata.scale = buildCoveringScale(b, loc, *this, *codec, range, outer);
+  } else {
+    scale = rule.scale(range);
+    metadata.scale = storeScale(b, loc, *this, *codec, scale, range, outer);
   }
-  // 0 has a code. NaN stays.
-  Value above =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, min, zero);
-  Value below =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, max, zero);
-  min = arith::SelectOp::create(b, loc, above, zero, min);
-  max = arith::SelectOp::create(b, loc, below, zero, max);
-  Value scale = buildStoredScale(arith::SubFOp::create(b, loc, max, min));
-  return {scale,
-          buildZeroPoint(b, loc, min, buildScaleValue(b, loc, scale, outer),
-                         getZeroType(), largest)};
+  metadata.encodeScale = encodesUnrounded() ? scale : metadata.scale;
+  if (getZeroKind() == ZeroKind::None)
+    return metadata;
+
+  Value zero = range.min;
+  if (getZeroKind() == ZeroKind::Point)
+    zero = rule.zeroPoint(
+        zero,
+        encodesUnrounded() ? scale
+                           : buildScaleValue(b, loc, metadata.scale, outer),
+        getZeroType());
+  metadata.zero = storeZero(b, loc, zero, getZeroType());
+  metadata.encodeZero = encodesUnrounded() ? zero : metadata.zero;
+  return metadata;
 }
 
 Value FormatAttr::buildScaleValue(OpBuilder &b, Location loc, Value scale,
@@ -303,29 +331,86 @@ Value FormatAttr::buildScaleValue(OpBuilder &b, Location loc, Value scale,
                : scale;
 }
 
+/// The number that is rounded to the code of `value`, where the f32 `scale` is
+/// usable (rules R8 and R18).
+static Value buildQuotient(OpBuilder &b, Location loc, FormatAttr format,
+                           const RuleArithmetic &rule, Value value, Value scale,
+                           Value zero) {
+  Value point;
+  if (format.getZeroKind() == ZeroKind::Min)
+    value = rule.round(
+        arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero)));
+  if (format.getZeroKind() == ZeroKind::Point)
+    point = buildPointValue(b, loc, zero);
+  return rule.quotient(value, scale, point);
+}
+
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
-  if (getZeroKind() == ZeroKind::Min)
-    value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
-  Value number = arith::DivFOp::create(b, loc, value, scale);
-  if (getZeroKind() == ZeroKind::Point)
-    number =
-        arith::AddFOp::create(b, loc, number, buildPointValue(b, loc, zero));
+  RuleArithmetic rule(b, loc, *this, *codec);
+  Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
   // reach the conversion to a code (rule R8), or where a NaN has not made the
   // scale one (rule R23).
-  Value usable = buildIsPositive(b, loc, scale);
-  if (hasStaticRange()) {
-    Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD,
-                                           number, number);
-    usable = arith::AndIOp::create(b, loc, usable, isNumber);
-  }
-  number =
-      arith::SelectOp::create(b, loc, usable, number,
-                              buildF32(b, loc, codec->getNumberOfZero()));
+  Value numberOfZero = buildF32(b, loc, codec->getNumberOfZero());
+  if (hasStaticRange())
+    number = arith::SelectOp::create(b, loc, buildIsNaN(b, loc, value),
+                                     numberOfZero, number);
+  number = rule.whereUsable(scale, number, numberOfZero);
   return codec->buildCode(b, loc, number);
 }
+
+Value FormatAttr::buildSaturates(OpBuilder &b, Location loc, Value value,
+                                 Value scale, Value zero) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
+  auto [low, high] = codec->getBounds();
+  Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
+  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, number,
+                                      buildF32(b, loc, low));
+  Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, number,
+                                      buildF32(b, loc, high));
+  Value beyond = arith::OrIOp::create(b, loc, below, above);
+  if (hasStaticRange())
+    beyond =
+        arith::OrIOp::create(b, loc, beyond, buildIsNaN(b, loc, value));
+  return arith::AndIOp::create(b, loc, rule.isUsable(scale), beyond);
+}
+
+//===----------------------------------------------------------------------===//
+// Fitted scales
+//===----------------------------------------------------------------------===//
+
+bool FormatAttr::fitsScale() const {
+  return getRule().getFit() == RuleFit::Squares;
+}
+
+std::pair<Value, Value> FormatAttr::buildFitTerms(OpBuilder &b, Location loc,
+                                                  Value code,
+                                                  Value value) const {
+  auto multiply = [&](Value lhs, Value rhs) -> Value {
+    return arith::MulFOp::create(b, loc, lhs, rhs);
+  };
+  Value number = buildCodeValue(b, loc, code);
+  Value weighted = multiply(multiply(value, value), number);
+  return {multiply(weighted, value), multiply(weighted, number)};
+}
+
+Value FormatAttr::buildFittedScale(OpBuilder &b, Location loc, Value first,
+                                   Value second, Value outer) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  Value scale = arith::DivFOp::create(b, loc, first, second);
+  // Where there is nothing to weight, or a NaN, which shows in the scale.
+  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                       second, buildF32(b, loc, 0.0));
+  scale = arith::SelectOp::create(b, loc, isZero, buildF32(b, loc, 0.0), scale);
+  return storeScale(b, loc, *this, *codec, scale, GroupRange(), outer);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
 
 Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {
   return getFormatCodec(*this)->buildNumber(b, loc, code);

@@ -34,6 +34,7 @@ struct FormatFields {
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
+  RuleAttr rule;
 };
 
 } // namespace
@@ -143,9 +144,11 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rule")
+    return parser.parseAttribute(fields.rule);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, got '" << name
-         << "'";
+         << "expected one of codes, group, scale, zero, range, rule, got '"
+         << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -161,10 +164,10 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.scale || fields.zero || fields.range)) {
+  if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero or range";
+           "group, scale, zero, range or rule";
     return {};
   }
   if (exact)
@@ -179,8 +182,9 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                                                         : RangePolicy::AbsMax);
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
-      fields.group->second, fields.scale, fields.outer, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps);
+      fields.group->second, fields.scale, fields.outer, fields.zeroKind,
+      fields.zero, range, fields.clip, fields.steps,
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -208,6 +212,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
+    if (!getRule().isDefault())
+      printer << ", rule = " << getRule();
   }
   printer << ">";
 }
@@ -300,8 +306,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale, Type outer,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip,
-                                 int64_t steps) {
+                                 RangePolicy range, APFloat clip, int64_t steps,
+                                 RuleAttr rule) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -326,7 +332,10 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)))
+      failed(
+          verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)) ||
+      failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero,
+                               range)))
     return failure();
   bool allTokens = tokens == kWholeAxis;
   if (allTokens && range != RangePolicy::Static)
@@ -388,17 +397,18 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
 
 FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
-                         /*tokens=*/1, /*channels=*/1, /*scale=*/Type(), /*outer=*/Type(),
-                         ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1);
+                         /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
+                         /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
+                         APFloat(1.0f), /*steps=*/1,
+                         RuleAttr::getDefault(context));
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || getChannels() != kWholeAxis)
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
-                         getScale(), getOuter(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps());
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getRule());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }

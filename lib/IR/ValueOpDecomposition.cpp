@@ -180,6 +180,7 @@ static double getNeutral(RangeStatistic statistic) {
   double infinity = std::numeric_limits<double>::infinity();
   switch (statistic) {
   case RangeStatistic::LargestMagnitude:
+  case RangeStatistic::FirstLargest:
   case RangeStatistic::SumOfSquares:
     return 0.0;
   case RangeStatistic::Smallest:
@@ -190,11 +191,29 @@ static double getNeutral(RangeStatistic statistic) {
   llvm_unreachable("unknown statistic");
 }
 
-/// Folds `element` into the running `statistic`, a largest or smallest; NaN
-/// stays.
+/// The one of `running` and `element` that is farther from zero, `running` if
+/// both are as far; NaN stays. Unlike a maximum it is no op of its own, so that
+/// what it reduces is gone through in order.
+static Value buildFirstLargest(OpBuilder &b, Location loc, Value running,
+                               Value element) {
+  auto compare = [&](arith::CmpFPredicate predicate, Value lhs,
+                     Value rhs) -> Value {
+    return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
+  };
+  Value isLarger =
+      compare(arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, element),
+              math::AbsFOp::create(b, loc, running));
+  Value isNaN = compare(arith::CmpFPredicate::UNO, element, element);
+  Value replaces = arith::OrIOp::create(b, loc, isLarger, isNaN);
+  return arith::SelectOp::create(b, loc, replaces, element, running);
+}
+
+/// Folds `element` into the running `statistic`, which is no sum; NaN stays.
 static Value buildStatistic(OpBuilder &b, Location loc,
                             RangeStatistic statistic, Value element,
                             Value running) {
+  if (statistic == RangeStatistic::FirstLargest)
+    return buildFirstLargest(b, loc, running, element);
   if (statistic == RangeStatistic::LargestMagnitude)
     element = math::AbsFOp::create(b, loc, element);
   if (statistic == RangeStatistic::Smallest)
@@ -271,44 +290,96 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
       .getResults();
 }
 
-/// Scales, and zeros if the format has them, from the groups' statistics and
-/// what is given, written into `inits`; of the range `candidate` where there are
-/// several.
-static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
-                                        FormatInterface format,
-                                        ValueRange statistics, ValueRange given,
-                                        Value candidate, ValueRange inits) {
+static ArrayRef<int64_t> getShape(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getShape();
+}
+
+using GroupBody =
+    llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
+
+/// An elementwise op on groups: `inputs` and `inits` have one element for each
+/// (`inputs` perhaps one for all), and `body` makes the new ones of the latter from both.
+static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
+                                    ValueRange inputs, ValueRange inits,
+                                    GroupBody body) {
   int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
-  SmallVector<Value> inputs(statistics);
-  llvm::append_range(inputs, given);
   SmallVector<AffineMap> maps(inputs.size() + inits.size(),
                               b.getMultiDimIdentityMap(rank));
   for (auto [map, input] : llvm::zip(maps, inputs))
-    map = broadcastUnitAxes(map, input.getType());
+    if (getShape(input) != getShape(inits.front()))
+      map = broadcastUnitAxes(map, input.getType());
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value outer = given.empty() ? Value() : args[statistics.size()];
-    auto [scale, zero] = format.buildMetadata(
-        b, loc, args.take_front(statistics.size()), candidate, outer);
-    SmallVector<Value> results = {scale};
-    if (zero)
-      results.push_back(zero);
-    linalg::YieldOp::create(b, loc, results);
+  auto buildBody = [&](OpBuilder &b, Location loc, ValueRange args) {
+    linalg::YieldOp::create(b, loc, body(b, loc, args));
   };
   return linalg::GenericOp::create(b, loc, inits.getTypes(), inputs, inits,
-                                   maps, iterators, body)
+                                   maps, iterators, buildBody)
       .getResults();
 }
 
-/// The f32 scale and the stored zero, or null, of an element whose metadata are
-/// `stored`: scale, zero and outer scale, as far as the format has them.
+namespace {
+
+/// The metadata of all groups.
+struct MetadataTensors {
+  /// The scales and, if the format has them, zeros as stored.
+  SmallVector<Value> stored;
+  /// Those that codes are computed with.
+  SmallVector<Value> encode;
+};
+
+} // namespace
+
+/// The metadata that follow from the groups' statistics and what is given, of
+/// the range `candidate` where there are several; the stored ones are written
+/// into `inits`.
+static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
+                                     FormatInterface format,
+                                     ValueRange statistics, ValueRange given,
+                                     Value candidate, ValueRange inits) {
+  SmallVector<Value> targets(inits);
+  if (format.encodesUnrounded()) {
+    SmallVector<OpFoldResult> extents =
+        tensor::getMixedSizes(b, loc, inits.front());
+    for (size_t i = 0; i < inits.size(); ++i)
+      targets.push_back(
+          tensor::EmptyOp::create(b, loc, extents, b.getF32Type()));
+  }
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value outer = given.empty() ? Value() : args[statistics.size()];
+    GroupMetadata metadata = format.buildMetadata(
+        b, loc, args.take_front(statistics.size()), candidate, outer);
+    SmallVector<Value> results = {metadata.scale};
+    if (metadata.zero)
+      results.push_back(metadata.zero);
+    if (format.encodesUnrounded()) {
+      results.push_back(metadata.encodeScale);
+      if (metadata.encodeZero)
+        results.push_back(metadata.encodeZero);
+    }
+    return results;
+  };
+  SmallVector<Value> inputs(statistics);
+  llvm::append_range(inputs, given);
+  SmallVector<Value> results = mapGroups(b, loc, inputs, targets, body);
+  MetadataTensors metadata;
+  llvm::append_range(metadata.stored,
+                     ArrayRef(results).take_front(inits.size()));
+  llvm::append_range(metadata.encode, ArrayRef(results).take_back(inits.size()));
+  if (!format.encodesUnrounded())
+    llvm::append_range(metadata.encode, given);
+  return metadata;
+}
+
+/// The f32 scale and the zero, or null, of an element whose metadata are scale,
+/// zero and outer scale, as far as there are these.
 static std::pair<Value, Value> readMetadata(OpBuilder &b, Location loc,
                                             FormatInterface format,
-                                            ValueRange stored) {
-  Value zero = format.getZeroType() ? stored[1] : Value();
-  Value outer = format.getOuterScaleType() ? stored.back() : Value();
-  return {format.buildScaleValue(b, loc, stored.front(), outer), zero};
+                                            ValueRange metadata) {
+  size_t count = format.getZeroType() ? 2 : 1;
+  Value zero = count == 2 ? metadata[1] : Value();
+  Value outer = metadata.size() > count ? metadata.back() : Value();
+  return {format.buildScaleValue(b, loc, metadata.front(), outer), zero};
 }
 
 /// The squared error of each group of the split `input` under `metadata`.
@@ -328,29 +399,19 @@ static Value buildSquaredError(OpBuilder &b, Location loc,
   return buildGroupSum(b, loc, loops, inputs, body);
 }
 
-/// Where a candidate's `error` is less than the least one so far, or it is the
-/// first, it and its metadata take the place of `best`: the least error, then
-/// metadata.
-static SmallVector<Value> buildBetter(OpBuilder &b, Location loc, Value isFirst,
-                                      ValueRange candidate, ValueRange best) {
-  int64_t rank = cast<RankedTensorType>(best.front().getType()).getRank();
-  SmallVector<AffineMap> maps(2 * best.size(), b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
+/// What `best` of each group becomes after a candidate: `found` where its error
+/// is less than the least one so far, or it is the first. Each by itself:
+/// integer zeros lead to no float.
+static Value buildBetter(OpBuilder &b, Location loc, Value isFirst, Value error,
+                         Value least, Value found, Value best) {
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    ValueRange found = args.take_front(best.size());
-    ValueRange kept = args.drop_front(best.size());
-    Value less = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
-                                       found[0], kept[0]);
-    Value isBetter = arith::OrIOp::create(b, loc, isFirst, less);
-    SmallVector<Value> results;
-    for (auto [yes, no] : llvm::zip_equal(found, kept))
-      results.push_back(arith::SelectOp::create(b, loc, isBetter, yes, no));
-    linalg::YieldOp::create(b, loc, results);
+    Value isLess = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                         args[0], args[1]);
+    Value isBetter = arith::OrIOp::create(b, loc, isFirst, isLess);
+    return SmallVector<Value>{
+        arith::SelectOp::create(b, loc, isBetter, args[2], args[3])};
   };
-  return linalg::GenericOp::create(b, loc, best.getTypes(), candidate, best,
-                                   maps, iterators, body)
-      .getResults();
+  return mapGroups(b, loc, {error, least, found}, best, body).front();
 }
 
 /// An uninitialized tensor shaped as `value`.
@@ -362,11 +423,11 @@ static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
 
 /// Tries each range, and leaves in `inits` the metadata of the one with the
 /// least squared error, of each group by itself (rule R20).
-static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
-                                         FormatInterface format,
-                                         const GroupLoops &loops, Value input,
-                                         ValueRange statistics,
-                                         ValueRange given, ValueRange inits) {
+static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
+                                      FormatInterface format,
+                                      const GroupLoops &loops, Value input,
+                                      ValueRange statistics, ValueRange given,
+                                      ValueRange inits) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
@@ -383,26 +444,40 @@ static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
     for (Value init : best.drop_front())
       scratch.push_back(
           buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
-    SmallVector<Value> candidate =
+    MetadataTensors candidate =
         buildMetadata(b, loc, format, statistics, given, number, scratch);
-    SmallVector<Value> metadata = candidate;
+    SmallVector<Value> metadata = candidate.stored;
     llvm::append_range(metadata, given);
-    candidate.insert(candidate.begin(), buildSquaredError(b, loc, format, loops,
-                                                          input, metadata));
-    scf::YieldOp::create(b, loc, buildBetter(b, loc, isFirst, candidate, best));
+    Value error = buildSquaredError(b, loc, format, loops, input, metadata);
+    SmallVector<Value> better;
+    for (auto [found, kept] :
+         llvm::zip_equal(candidate.stored, best.drop_front()))
+      better.push_back(
+          buildBetter(b, loc, isFirst, error, best.front(), found, kept));
+    better.insert(
+        better.begin(),
+        buildBetter(b, loc, isFirst, error, best.front(), error, best.front()));
+    scf::YieldOp::create(b, loc, better);
   };
   auto loop =
       scf::ForOp::create(b, loc, zero, constant(format.getRangeCandidates()),
                          constant(1), best, tryRange);
-  return llvm::to_vector_of<Value>(loop.getResults().drop_front());
+  MetadataTensors metadata;
+  llvm::append_range(metadata.stored, loop.getResults().drop_front());
+  metadata.encode = metadata.stored;
+  llvm::append_range(metadata.encode, given);
+  return metadata;
 }
 
 /// The metadata of the groups of the split `input`, from these and from what is
 /// given, written into `inits`.
-static SmallVector<Value> measureGroups(OpBuilder &b, Location loc,
-                                        FormatInterface format,
-                                        const GroupLoops &loops, Value input,
-                                        ValueRange given, ValueRange inits) {
+static MetadataTensors measureGroups(OpBuilder &b, Location loc,
+                                     FormatInterface format,
+                                     const GroupLoops &loops, Value input,
+                                     ValueRange given, ValueRange inits) {
+  // All of it is given: nothing to measure.
+  if (format.hasStaticRange())
+    return {{}, llvm::to_vector(given)};
   SmallVector<Value> statistics =
       buildStatistics(b, loc, format, loops, input, inits.front());
   if (format.getRangeCandidates() == 1)
@@ -434,27 +509,101 @@ static Value buildCodes(OpBuilder &b, Location loc, FormatInterface format,
       .getResult(0);
 }
 
+/// The scales that fit the `codes` of the elements `input`, both split, written
+/// into `init`.
+static Value buildFittedScales(OpBuilder &b, Location loc,
+                               FormatInterface format, const GroupLoops &loops,
+                               Value input, Value codes, ValueRange given,
+                               Value init) {
+  Value zero = buildF32(b, loc, 0.0);
+  SmallVector<Value> sums;
+  for (int i = 0; i < 2; ++i) {
+    Value empty = tensor::EmptyOp::create(
+        b, loc, tensor::getMixedSizes(b, loc, init), b.getF32Type());
+    sums.push_back(linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  }
+  SmallVector<AffineMap> maps = {loops.getRowsMap(), loops.getRowsMap(),
+                                 loops.getGroupsMap(), loops.getGroupsMap()};
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto [first, second] =
+        format.buildFitTerms(b, loc, args[1], buildElement(b, loc, args[0]));
+    linalg::YieldOp::create(
+        b, loc,
+        {arith::AddFOp::create(b, loc, args[2], first).getResult(),
+         arith::AddFOp::create(b, loc, args[3], second).getResult()});
+  };
+  sums = linalg::GenericOp::create(b, loc, ValueRange(sums).getTypes(),
+                                   ValueRange{input, codes}, sums, maps,
+                                   loops.getReductionIterators(), body)
+             .getResults();
+  auto buildScale = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value outer = given.empty() ? Value() : args[2];
+    return SmallVector<Value>{
+        format.buildFittedScale(b, loc, args[0], args[1], outer)};
+  };
+  llvm::append_range(sums, given);
+  return mapGroups(b, loc, sums, init, buildScale).front();
+}
+
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
   auto rows = cast<RankedTensorType>(getInputs().front().getType());
   FormatInterface format = getFormat().resolve(rows.getShape().back());
   Value codesInit = getInits().front();
-  ValueRange metadataInits = getInits().drop_front();
+  ValueRange given = getInputs().drop_front();
   GroupLoops loops(format, rows, getMetadataRows(format));
 
   Value input = loops.split(b, loc, getInputs().front());
-  ValueRange given = getInputs().drop_front();
-  SmallVector<Value> computed;
-  if (!format.hasStaticRange())
-    computed =
-        measureGroups(b, loc, format, loops, input, given, metadataInits);
-  SmallVector<Value> metadata = computed;
-  llvm::append_range(metadata, given);
+  MetadataTensors metadata = measureGroups(b, loc, format, loops, input, given,
+                                           getInits().drop_front());
   Value init = loops.split(b, loc, codesInit);
-  Value codes = buildCodes(b, loc, format, loops, input, metadata, init);
+  Value codes = buildCodes(b, loc, format, loops, input, metadata.encode, init);
+  if (format.fitsScale() && !format.hasStaticRange())
+    metadata.stored.front() =
+        buildFittedScales(b, loc, format, loops, input, codes, given,
+                          metadata.stored.front());
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
-  llvm::append_range(results, computed);
+  llvm::append_range(results, metadata.stored);
   return results;
+}
+
+//===----------------------------------------------------------------------===//
+// CountSaturatedOp
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>>
+CountSaturatedOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  auto rows = cast<RankedTensorType>(getInputs().front().getType());
+  FormatInterface format = getFormat().resolve(rows.getShape().back());
+  GroupLoops loops(format, rows, getMetadataRows(format));
+  SmallVector<Value> inputs(getInputs());
+  inputs.front() = loops.split(b, loc, inputs.front());
+
+  // All tokens and channels, whether within a group or not, add to one count.
+  int64_t leading = rows.getRank() - 2;
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), leading, utils::IteratorType::parallel);
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value metadata : ArrayRef(inputs).drop_front())
+    maps.push_back(loops.getMetadataMap(metadata.getType()));
+  maps.push_back(AffineMap::get(
+      loops.size(), 0, loops.getGroupsMap().getResults().take_front(leading),
+      getContext()));
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto [scale, zero] =
+        readMetadata(b, loc, format, args.slice(1, inputs.size() - 1));
+    Value saturates = format.buildSaturates(
+        b, loc, buildElement(b, loc, args.front()), scale, zero);
+    Value one = arith::ExtUIOp::create(b, loc, b.getI64Type(), saturates);
+    Value sum = arith::AddIOp::create(b, loc, args.back(), one);
+    linalg::YieldOp::create(b, loc, sum);
+  };
+  return SmallVector<Value>(
+      linalg::GenericOp::create(b, loc, getInit().getType(), inputs, getInit(),
+                                maps, iterators, body)
+          .getResults());
 }
 
 //===----------------------------------------------------------------------===//

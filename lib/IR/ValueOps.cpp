@@ -17,7 +17,7 @@ namespace {
 
 /// What a value-level op takes on one side: the float values, the codes with
 /// their metadata, or the packed bytes.
-enum class Side { Values, Codes, CodesOnly, Bytes };
+enum class Side { Values, Codes, CodesOnly, Metadata, Bytes };
 
 /// A row of metadata that is given rather than computed.
 struct GivenRow {
@@ -51,14 +51,17 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
     dims.back() = format.getPackedBytes(headDim);
     return {RankedTensorType::get(dims, i8)};
   case Side::Codes:
+  case Side::Metadata:
     break;
   }
-  SmallVector<RankedTensorType> types = {RankedTensorType::get(dims, i8)};
+  SmallVector<RankedTensorType> types;
+  if (side == Side::Codes)
+    types.push_back(RankedTensorType::get(dims, i8));
+  if (format.hasStaticRange())
+    return types;
   dims.back() = headDim / format.getGroupChannels(headDim);
   dims[dims.size() - 2] =
       ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
-  if (format.hasStaticRange())
-    return types;
   types.push_back(RankedTensorType::get(dims, format.getScaleType()));
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get(dims, zero));
@@ -118,6 +121,23 @@ static LogicalResult verifySide(Operation *op, StringRef name,
   return success();
 }
 
+/// Checks that `rows` are such that `format` can be of.
+static LogicalResult verifyRows(Operation *op, FormatInterface format,
+                                Type rows) {
+  auto type = dyn_cast<RankedTensorType>(rows);
+  if (!type || type.getRank() < 2 ||
+      ShapedType::isDynamic(type.getShape().back()))
+    return op->emitOpError()
+           << "expected a tensor ... x tokens x head_dim with a static "
+              "head_dim, got "
+           << rows;
+  if (format.isExact())
+    return op->emitOpError(
+        "exact elements are not quantized: expected a format with codes");
+  auto emitError = [&] { return op->emitOpError(); };
+  return format.verifyHeadDim(emitError, type.getShape().back());
+}
+
 /// Checks that `type` holds `row` for tokens of the shape `shape`: for each
 /// leading index of its own, or once for all.
 static LogicalResult verifyGivenRow(Operation *op, const GivenRow &row,
@@ -141,26 +161,20 @@ static LogicalResult verifyGivenRow(Operation *op, const GivenRow &row,
                            << " (leading extents may be 1), got " << type;
 }
 
-/// Checks the inputs of an op on rows of the shape `shape`: those of its side,
-/// then what is given.
-static LogicalResult verifyInputs(Operation *op, TypeRange inputs,
-                                  FormatInterface format,
-                                  ArrayRef<int64_t> shape, Side side) {
-  SmallVector<GivenRow> given;
-  if (side == Side::Codes || side == Side::Values)
-    given = getGivenRows(format, shape.back());
-  if (inputs.size() <= given.size()) // at least one of its side
-    return op->emitOpError() << "expected " << given.size()
-                             << " given inputs and one or more before them, "
-                                "got "
-                             << inputs.size() << " inputs";
-  if (failed(verifySide(op, "inputs", inputs.drop_back(given.size()), format,
-                        shape, side)))
-    return failure();
-  for (auto [row, type] :
-       llvm::zip_equal(given, inputs.take_back(given.size())))
+/// Takes what is given for rows of the shape `shape` from the end of `inputs`,
+/// and checks it; something has to be left.
+static LogicalResult takeGiven(Operation *op, FormatInterface format,
+                               ArrayRef<int64_t> shape, TypeRange &inputs) {
+  SmallVector<GivenRow> rows = getGivenRows(format, shape.back());
+  if (inputs.size() <= rows.size())
+    return op->emitOpError()
+           << "expected " << rows.size()
+           << " given inputs and one or more before them, got " << inputs.size()
+           << " inputs";
+  for (auto [row, type] : llvm::zip_equal(rows, inputs.take_back(rows.size())))
     if (failed(verifyGivenRow(op, row, shape, type)))
       return failure();
+  inputs = inputs.drop_back(rows.size());
   return success();
 }
 
@@ -169,23 +183,16 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
                                    Type rows, OperandRange inputs,
                                    Side inputSide, OperandRange inits,
                                    Side initSide, TypeRange results) {
-  auto type = dyn_cast<RankedTensorType>(rows);
-  if (!type || type.getRank() < 2 ||
-      ShapedType::isDynamic(type.getShape().back()))
-    return op->emitOpError()
-           << "expected a tensor ... x tokens x head_dim with a static "
-              "head_dim, got "
-           << rows;
-  if (format.isExact())
-    return op->emitOpError(
-        "exact elements are not quantized: expected a format with codes");
-  auto emitError = [&] { return op->emitOpError(); };
-  if (failed(format.verifyHeadDim(emitError, type.getShape().back())))
+  if (failed(verifyRows(op, format, rows)))
     return failure();
-  if (failed(verifyInputs(op, inputs.getTypes(), format, type.getShape(),
-                          inputSide)) ||
-      failed(verifySide(op, "outputs", inits.getTypes(), format,
-                        type.getShape(), initSide)))
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(rows).getShape();
+  TypeRange inputTypes = inputs.getTypes();
+  bool takesGiven = inputSide == Side::Codes || inputSide == Side::Values;
+  if (takesGiven && failed(takeGiven(op, format, shape, inputTypes)))
+    return failure();
+  if (failed(verifySide(op, "inputs", inputTypes, format, shape, inputSide)) ||
+      failed(
+          verifySide(op, "outputs", inits.getTypes(), format, shape, initSide)))
     return failure();
   if (inits.getTypes() != results)
     return op->emitOpError() << "expected results of the outputs' types "
@@ -201,6 +208,20 @@ static LogicalResult expectOperand(Operation *op, StringRef name,
   return op->emitOpError() << "expected " << name << ", got none";
 }
 
+/// Fails when groups of tokens do not divide those of one of `operands`.
+static LogicalResult verifyWholeGroups(Operation *op, FormatInterface format,
+                                       ValueRange operands) {
+  int64_t group = format.getGroupTokens();
+  for (Value operand : operands) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    int64_t tokens = type.getDimSize(type.getRank() - 2);
+    if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
+      return op->emitOpError("group of ")
+             << group << " tokens does not divide " << tokens << " tokens";
+  }
+  return success();
+}
+
 LogicalResult QuantizeOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
@@ -209,14 +230,38 @@ LogicalResult QuantizeOp::verify() {
                            getInits(), Side::Codes, getResultTypes())))
     return failure();
   // Either may be dynamic where the other is static.
-  int64_t group = getFormat().getGroupTokens();
-  for (Value operand : {getInputs().front(), getInits().front()}) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    int64_t tokens = type.getDimSize(type.getRank() - 2);
-    if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
-      return emitOpError("group of ")
-             << group << " tokens does not divide " << tokens << " tokens";
-  }
+  return verifyWholeGroups(*this, getFormat(),
+                           {getInputs().front(), getInits().front()});
+}
+
+LogicalResult CountSaturatedOp::verify() {
+  if (failed(expectOperand(*this, "inputs", getInputs())))
+    return failure();
+  Value rows = getInputs().front();
+  if (failed(verifyRows(*this, getFormat(), rows.getType())))
+    return failure();
+  if (getFormat().encodesUnrounded())
+    return emitOpError("elements are counted under stored metadata: expected a "
+                       "rule with metadata = stored, got ")
+           << getFormat();
+  auto type = cast<RankedTensorType>(rows.getType());
+  TypeRange inputs(getInputs());
+  if (failed(takeGiven(*this, getFormat(), type.getShape(), inputs)))
+    return failure();
+  if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),
+                        type.getShape(), Side::Values)) ||
+      failed(verifySide(*this, "metadata", inputs.drop_front(), getFormat(),
+                        type.getShape(), Side::Metadata)) ||
+      failed(verifyWholeGroups(*this, getFormat(), rows)))
+    return failure();
+  auto expected = RankedTensorType::get(type.getShape().drop_back(2),
+                                        IntegerType::get(getContext(), 64));
+  if (failed(verifyCompatibleShape(expected, getInit().getType())))
+    return emitOpError("expected an output of type ")
+           << expected << ", got " << getInit().getType();
+  if (getInit().getType() != getResult().getType())
+    return emitOpError("expected a result of the output's type ")
+           << getInit().getType() << ", got " << getResult().getType();
   return success();
 }
 

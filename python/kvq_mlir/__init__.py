@@ -14,15 +14,18 @@ from .cache import Cache
 from .calibration import calibrate
 from .compiler import parse, run_pipeline
 from .format import Format
-from .ops import Quantized, attention, dequantize, quantize
+from .ops import Quantized, attention, count_saturated, dequantize, quantize
+from .policy import Policy
 
 __all__ = [
     "Cache",
     "Error",
     "Format",
+    "Policy",
     "Quantized",
     "attention",
     "calibrate",
+    "count_saturated",
     "dequantize",
     "parse",
     "quantize",

@@ -91,6 +91,26 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     return out
 
 
+def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
+    """How many elements of x, which `quantize` made z of, their codes cannot hold: int64 [batch, heads].
+
+    An element saturates if it is clamped to the outermost code: clipped and static ranges can do that. Where the range
+    is static NaNs, whose code is 0, are counted too. Raises `Error`, a
+    ValueError, where z does not have the shape of x; TypeError for another dtype.
+    """
+    element = element_text("x", x)
+    check_type("z", z, Quantized)
+    if x.shape != z.codes.shape:
+        raise _kvq.Error(f"expected x of the codes' shape {list(z.codes.shape)}, got {list(x.shape)}")
+    metadata = z._metadata()
+    fmt, (_, heads, _, dim) = z.format, x.shape
+    counts = np.zeros(x.shape[:2], np.int64)
+    rows = fmt.row_types(fmt.rows_type(max(heads, 1), dim))
+    compiled = kernel(_values_ir.count_saturated, str(fmt), rows, dim, element)
+    compiled.invoke("count_saturated", (np.ascontiguousarray(x), *metadata, counts))
+    return counts
+
+
 def dequantize(z: Quantized) -> np.ndarray:
     """The float32 values of codes, in their shape: code * scale, plus the zero if there is one.
 

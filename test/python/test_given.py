@@ -80,18 +80,25 @@ def test_codes_equal_the_oracle(draw, rng):
 
 def test_nvfp4_is_the_published_rule(rng):
     """Blocks of 16 E2M1 codes, an E4M3 scale each, one f32 scale: as the independent packing has them."""
-    fmt = kvq.Format(NVFP4)
+    fmt = kvq.Format(f"{NVFP4}, rule = #kvq.rule<scale = nearest>")
     x = (rng.standard_normal((1, 2, 64, 128)) * np.exp(rng.normal(0, 2, (1, 2, 64, 1)))).astype(np.float32)
     outer = np.abs(x).max(axis=(0, 2, 3)) / np.float32(6 * 448)
     z = kvq.quantize(x, fmt, {"outer_scales": outer})
     for head in range(2):
         sf, packed = nvfp4.quantize(x[0, head], float(outer[head]))
-        # The published rule rounds every scale to nearest; R17 rounds subnormal ones up.
-        usual = reference.FloatType.named("f8E4M3FN").decode(sf) >= 2.0**-6
-        assert usual.mean() > 0.3
-        assert same(z.scales[0, head][usual], sf[usual])
-        found = words.even_low(z.codes[0, head]).reshape(64, 8, 8)
-        assert same(found[usual], packed.reshape(64, 8, 8)[usual])
+        assert same(z.scales[0, head], sf)
+        assert same(words.even_low(z.codes[0, head]), packed)
+
+
+def test_what_static_ranges_clip_is_counted(rng):
+    """NaNs too: their code is 0."""
+    fmt = kvq.Format(text := f"codes = i4, group = [*, 16], {TWO_LEVEL}, range = static")
+    x = rng.standard_normal((2, 3, 20, 64)).astype(np.float32)
+    given = kvq.calibrate(x[:, :, :2], fmt)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    found = kvq.count_saturated(x, kvq.quantize(x, fmt, given))
+    clipped = reference.count_clipped(x, reference.Format.parse(text), "f32", oracle_given(given))
+    assert found.shape == (2, 3) and found.sum() == clipped.saturated + clipped.nans and clipped.saturated
 
 
 def test_nvfp4_is_3_56_times_smaller_than_f16():

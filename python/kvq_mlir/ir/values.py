@@ -41,6 +41,13 @@ def quantize(fmt: str, rows: tuple[Row, ...], dim: int, element: str) -> str:
     return _function("quantize", fmt, [values, *_parts(rows, given=True)], [coded, *_parts(rows, given=False)])
 
 
+def count_saturated(fmt: str, rows: tuple[Row, ...], dim: int, element: str) -> str:
+    """@count_saturated(values, computed..., given..., counts): adds to the counts."""
+    values = ("values", f"tensor<?x?x?x{dim}x{element}>")
+    inputs = [values, *_parts(rows, given=False), *_parts(rows, given=True)]
+    return _function("count_saturated", fmt, inputs, [("counts", "tensor<?x?xi64>")])
+
+
 def dequantize(fmt: str, rows: tuple[Row, ...], dim: int) -> str:
     """@dequantize(codes, computed..., given..., values)."""
     coded = ("codes", f"tensor<?x?x?x{dim}xi8>")
