@@ -184,8 +184,10 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
 
   // One row, the same for all sequences.
   auto addGiven = [&](ComponentKind kind, int64_t rowSize, Type type) {
+    // Signs are those of all heads.
+    int64_t heads = kind == ComponentKind::Signs ? 1 : getHeads();
     components.push_back({kind,
-                          {1, getHeads(), 1, rowSize},
+                          {1, heads, 1, rowSize},
                           type,
                           kAlignment,
                           /*given=*/true});
@@ -211,6 +213,11 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
       addMetadata(ComponentKind::Zeros, zero);
     if (Type outer = format.getOuterScaleType())
       addGiven(ComponentKind::OuterScales, /*rowSize=*/1, outer);
+    if (Type center = format.getCenterType())
+      addGiven(ComponentKind::Means, headDim, center);
+    if (format.getRotation() != 0)
+      addGiven(ComponentKind::Signs, headDim,
+               IntegerType::get(getContext(), 8));
   }
   if (getExactFirst() != 0)
     add(ComponentKind::First, getExactFirst(), headDim, getElementType());

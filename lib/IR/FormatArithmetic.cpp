@@ -270,6 +270,13 @@ FormatAttr::getGivenBounds(ComponentKind kind) const {
     return getZeroBounds(getZero(), *codec);
   if (kind == ComponentKind::OuterScales)
     return {std::ldexp(1.0, -100), std::ldexp(1.0, 100)};
+  if (kind == ComponentKind::Signs)
+    return {-1.0, 1.0};
+  if (kind == ComponentKind::Means) {
+    double largest =
+        APFloat::getLargest(getSemantics(getCenter())).convertToDouble();
+    return {-largest, largest};
+  }
   assert(kind == ComponentKind::Scales && "not a given component");
   double least =
       APFloat::getSmallest(getSemantics(getScale())).convertToDouble();

@@ -33,6 +33,8 @@ struct FormatFields {
   Type zero;
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
+  Type center;
+  int64_t rotation = 0;
   int64_t steps = 1;
   RuleAttr rule;
 };
@@ -95,6 +97,26 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
+/// Parses `hadamard<n>`.
+static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  if (name != "hadamard")
+    return parser.emitError(loc)
+           << "expected rotation hadamard<channels>, got '" << name << "'";
+  if (parser.parseLess() || parser.parseInteger(fields.rotation) ||
+      parser.parseGreater())
+    return failure();
+  // 0 stands for none.
+  if (fields.rotation < 2)
+    return parser.emitError(loc)
+           << "expected a rotation of 2 or more channels, got "
+           << fields.rotation;
+  return success();
+}
+
 /// Parses `S` or `S of O`.
 static ParseResult parseScale(AsmParser &parser, FormatFields &fields) {
   if (parser.parseType(fields.scale))
@@ -144,10 +166,15 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rotate")
+    return parseRotation(parser, fields);
+  if (name == "center")
+    return parser.parseType(fields.center);
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, rule, got '"
+         << "expected one of codes, group, scale, zero, range, "
+            "rotate, center, rule, got '"
          << name << "'";
 }
 
@@ -167,7 +194,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero, range or rule";
+           "group, scale, zero, range, rotate, center or rule";
     return {};
   }
   if (exact)
@@ -184,7 +211,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.outer, fields.zeroKind,
       fields.zero, range, fields.clip, fields.steps,
-      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
+      fields.center, fields.rotation);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -212,6 +240,10 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
+    if (getRotation() != 0)
+      printer << ", rotate = hadamard<" << getRotation() << ">";
+    if (getCenter())
+      printer << ", center = " << getCenter();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
   }
@@ -307,7 +339,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t channels, Type scale, Type outer,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
-                                 RuleAttr rule) {
+                                 RuleAttr rule, Type center,
+                                 int64_t rotation) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -337,6 +370,14 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero,
                                range)))
     return failure();
+  if (center && !isRealType(center))
+    return emitError() << "expected a center of f16, bf16 or f32, got "
+                       << center;
+  if (rotation != 0 && (rotation < 2 || !llvm::isPowerOf2_64(rotation)))
+    return emitError() << "expected a rotation of a power of two of channels, "
+                          "such as "
+                       << llvm::NextPowerOf2(std::max<int64_t>(rotation, 1))
+                       << ", got " << rotation;
   bool allTokens = tokens == kWholeAxis;
   if (allTokens && range != RangePolicy::Static)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -383,6 +424,9 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
   if (int64_t group = getGroupChannels(headDim); headDim % group != 0)
     return emitError() << "group of " << group
                        << " channels does not divide head_dim " << headDim;
+  if (int64_t size = getRotation(); size != 0 && headDim % size != 0)
+    return emitError() << "rotation of " << size
+                       << " channels does not divide head_dim " << headDim;
   // Each part of a code, a power of two of bits, fills whole bytes.
   unsigned bits = getCodeBits(), lastPart = bits & -bits;
   if (int64_t perByte = 8 / lastPart; headDim % perByte != 0)
@@ -400,7 +444,8 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
                          APFloat(1.0f), /*steps=*/1,
-                         RuleAttr::getDefault(context));
+                         RuleAttr::getDefault(context), /*center=*/Type(),
+                         /*rotation=*/0);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -408,7 +453,8 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getRule());
+                         getRange(), getClip(), getSteps(), getRule(),
+                         getCenter(), getRotation());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -419,6 +465,17 @@ unsigned FormatAttr::getCodeBits() const {
 
 bool FormatAttr::hasSignedCodes() const {
   return !isExact() && getCodec(getCodes())->isSigned();
+}
+
+Type FormatAttr::getCenterType() const { return getCenter(); }
+
+FormatInterface FormatAttr::getCore() const {
+  if (!getCenter() && getRotation() == 0)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getRule(),
+                         /*center=*/Type(), /*rotation=*/0);
 }
 
 int64_t FormatAttr::getGroupTokens() const {

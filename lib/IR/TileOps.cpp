@@ -46,6 +46,10 @@ LogicalResult PartialAttentionOp::verify() {
     if (cast<RankedTensorType>(state.getType()).getDimSize(0) != rows)
       return emitOpError("expected a maximum and a sum for ")
              << rows << " rows, got " << state.getType();
+  if (Value bias = getBias())
+    if (cast<RankedTensorType>(bias.getType()).getDimSize(0) != rows)
+      return emitOpError("expected a bias for ")
+             << rows << " rows, got " << bias.getType();
   for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
     if (init.getType() != result.getType())
       return emitOpError("expected a result of type ")

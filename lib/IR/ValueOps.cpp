@@ -82,6 +82,11 @@ static SmallVector<GivenRow> getGivenRows(FormatInterface format,
   return rows;
 }
 
+bool kvq::isMetadata(ComponentKind kind) {
+  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros ||
+         kind == ComponentKind::OuterScales;
+}
+
 unsigned kvq::countGivenInputs(FormatInterface format) {
   // Of rows of any size.
   return getGivenRows(format, format.getGroupChannels(1)).size();
@@ -134,6 +139,10 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
   if (format.isExact())
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
+  if (format.getCore() != format)
+    return op->emitOpError("a mean and a rotation act before codes are computed: "
+                           "expected a format without them, got ")
+           << format;
   auto emitError = [&] { return op->emitOpError(); };
   return format.verifyHeadDim(emitError, type.getShape().back());
 }

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -50,7 +51,7 @@ struct Contraction {
 /// groups, c channels of a group.
 class ScaleFolder {
 public:
-  ScaleFolder(OpBuilder &b, Location loc, Contraction contraction,
+  ScaleFolder(RewriterBase &b, Location loc, Contraction contraction,
               int64_t tokenBound)
       : b(b), loc(loc), op(contraction), tokenBound(tokenBound) {
     auto codesType =
@@ -176,7 +177,9 @@ private:
         .front();
   }
 
-  OpBuilder &b;
+  void leaveLoops(ArrayRef<Value> values);
+
+  RewriterBase &b;
   Location loc;
   Contraction op;
   FormatInterface format;
@@ -221,11 +224,34 @@ Value ScaleFolder::dropUnitAxis(Value value) {
 // The four cases
 //===----------------------------------------------------------------------===//
 
+/// Moves the insertion point out of the loops that do not change `values` (of
+/// which some may be null): what is given is read before them.
+void ScaleFolder::leaveLoops(ArrayRef<Value> values) {
+  while (auto loop =
+             dyn_cast<scf::ForOp>(b.getInsertionBlock()->getParentOp())) {
+    SmallVector<Operation *> loads;
+    for (Value value : values) {
+      if (!value || loop.isDefinedOutsideOfLoop(value))
+        continue;
+      auto load = value.getDefiningOp<LoadGivenOp>();
+      if (!load || !loop.isDefinedOutsideOfLoop(load.getCache()) ||
+          !loop.isDefinedOutsideOfLoop(load.getHead()))
+        return;
+      loads.push_back(load);
+    }
+    for (Operation *load : loads)
+      b.moveOpBefore(load, loop);
+    b.setInsertionPoint(loop);
+  }
+}
+
 /// The other operand times the outer scale, so that the rest sees scales of one
 /// level alone.
 Value ScaleFolder::buildWeighted() {
   if (!outer)
     return op.other;
+  OpBuilder::InsertionGuard guard(b);
+  leaveLoops({op.other, outer});
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value scale =
       tensor::ExtractOp::create(b, loc, outer, ValueRange{zero, zero});
@@ -274,24 +300,34 @@ Value ScaleFolder::foldKeysOfToken() {
 /// score[r, t] += sum_gc (q[r, g, c] s[g]) code[t, g, c]
 ///              + sum_gc q[r, g, c] z[g].
 /// One row of metadata serves all tokens of the block, so it goes into the
-/// query once, however many channels share a scale.
+/// query once, however many channels share a scale: before all blocks, where it
+/// is given.
 Value ScaleFolder::foldKeysOfBlock() {
   BlockAxes block = getBlockAxes();
-  Value query = splitBlock(weighted);
-  Value offsetQuery = outer ? splitBlock(offsetOther) : query;
-  Value scaled = multiply(
-      block.rows, {query, block.rows}, {dropUnitAxis(scales), block.groups},
-      {splitBlock(scratch({rows, headDim}, {fixed(rows), fixed(headDim)})),
-       block.rows});
-  scaled = joinBlock(scaled, op.other.getType());
+  Value scaled, offsetQuery;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({weighted, offsetOther, scales, zeros});
+    Value query = splitBlock(weighted);
+    offsetQuery = outer ? splitBlock(offsetOther) : query;
+    scaled = multiply(
+        block.rows, {query, block.rows}, {dropUnitAxis(scales), block.groups},
+        {splitBlock(scratch({rows, headDim}, {fixed(rows), fixed(headDim)})),
+         block.rows});
+    scaled = joinBlock(scaled, op.other.getType());
+  }
   Value result = contractCodes("rtc", "c", {scaled, "rc"}, {codes, "tc"},
                                {op.output, "rt"});
   if (!zeros)
     return result;
-  Value shift =
-      contractOffsets(block.rows, block.channels,
-                      {offsetQuery, block.rows},
-                      block.groups, {zeroScratch({rows}, {fixed(rows)}), "r"});
+  Value shift;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({offsetQuery, scales, zeros});
+    shift = contractOffsets(
+        block.rows, block.channels, {offsetQuery, block.rows}, block.groups,
+        {zeroScratch({rows}, {fixed(rows)}), "r"});
+  }
   return accumulate("rt", "", {shift, "r"}, {result, "rt"});
 }
 

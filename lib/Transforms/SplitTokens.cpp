@@ -180,7 +180,7 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       loadQuery(item), op.getKey(), op.getValue(), item.sequence, item.head,
       begin, end, countFlushed(key, op.getKeyFlushed(), item),
       countFlushed(value, op.getValueFlushed(), item), state.acc, state.max,
-      state.sum, /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
+      state.sum, /*bias=*/Value(), /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       /*tile=*/nullptr);
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};

@@ -87,7 +87,8 @@ class Cache:
     tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
     instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
     given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
-    [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads]; 1 for kv_heads serves all. name: what errors call the cache, such as "layer 3, keys".
+    [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
+    [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim]. name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
@@ -406,7 +407,7 @@ class Cache:
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
-            str(self.format),
+            (self.format.core, self.format.rotation),
             self.format.tokens,
             self.format.row_types(self.dynamic_type),
             (self.exact_first > 0, self.has_window),

@@ -90,6 +90,21 @@ class Format:
         return self._fields["outer"]
 
     @property
+    def center(self) -> str | None:
+        """The type of the given mean that is subtracted before all else: "f16", "bf16" or "f32"; None without."""
+        return self._fields["center"]
+
+    @property
+    def rotation(self) -> int:
+        """Channels that a Hadamard rotation mixes before quantization; 0 without."""
+        return self._fields["rotation"]
+
+    @property
+    def core(self) -> str:
+        """The text of the format of what is quantized: without center and rotation, which act before."""
+        return self._fields["core"]
+
+    @property
     def zero(self) -> str | None:
         """The type of the zero, such as "f16" or "ui8"; None for symmetric codes and if exact."""
         return self._fields["zero"]
@@ -129,9 +144,12 @@ class Format:
         return [Component(*component) for component in _kvq.cache_components(cache_type, capacity)]
 
     def with_group(self, tokens: int, channels: int | None, scale: str) -> Format:
-        """The same codes and zeros for groups of this shape, with their default range and another scale."""
-        zero = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
-        return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{zero}")
+        """The same codes and zeros, of as many channels rotated and centred, for groups of this shape, with their
+        default range and another scale."""
+        tail = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
+        tail += f", rotate = hadamard<{self.rotation}>" if self.rotation else ""
+        tail += f", center = {self.center}" if self.center else ""
+        return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{tail}")
 
     def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:
         """What goes with codes: name, elements in a row, their type, and whether it is given. Empty if exact."""

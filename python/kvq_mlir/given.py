@@ -1,4 +1,4 @@
-"""What is given to a cache when it is made, the same for all sequences: static ranges, outer scales."""
+"""What is given to a cache when it is made, the same for all sequences: static ranges, outer scales, means, signs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def _accepted(component: Component) -> list[tuple[int, ...]]:
     shapes = [(heads, size), (1, size), (1, heads, 1, size)]
     if size == 1:
         shapes += [(heads,), (1,)]
+    if heads == 1:
+        shapes.append((size,))
     return list(dict.fromkeys(shapes))
 
 
@@ -41,7 +43,7 @@ def _as_stored(component: Component, dtype: np.dtype, array: np.ndarray) -> np.n
 def stored_components(fmt: Format, type_: str, given: Given | None) -> Iterator[tuple[str, np.ndarray]]:
     """The given components of a cache of `type_`, as it stores them, in its order.
 
-    Raises `Error`, a ValueError, where one is missing, is given but has no use, is of another shape, or holds a value
+    Signs are 1 where they are not given. Raises `Error`, a ValueError, where another one is missing, is given but has no use, is of another shape, or holds a value
     that is not allowed; TypeError for another dtype.
     """
     components = {component.name: component for component in fmt.components(type_) if component.given}
@@ -51,6 +53,8 @@ def stored_components(fmt: Format, type_: str, given: Given | None) -> Iterator[
             needed = f"expected {', '.join(components)}" if components else "nothing is given to it"
             raise _kvq.Error(f"'{fmt}' has no use for given '{name}': {needed}")
     for name, component in components.items():
+        if name == "signs" and name not in given:
+            given[name] = np.ones(component.shape, np.int8)
         if name not in given:
             expected = " or ".join(_shape_text(shape) for shape in _accepted(component))
             raise _kvq.Error(f"'{fmt}' needs given {name} of shape {expected}, got none")

@@ -16,6 +16,11 @@ from .ir import attention as _attention_ir
 from .ir import values as _values_ir
 
 
+def _operands(parts: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """As kernels take them: signs, which are those of all heads, as one row."""
+    return [part.reshape(1, -1) if name == "signs" else part for name, part in parts.items()]
+
+
 @dataclass(frozen=True)
 class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
@@ -37,7 +42,7 @@ class Quantized:
         """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
         dim, bits = self.codes.shape[-1], self.format.bits
         out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
-        kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (self.codes, out))
+        kernel(_values_ir.pack, self.format.core, bits, dim).invoke("pack", (self.codes, out))
         return out
 
     def _metadata(self) -> list[np.ndarray]:
@@ -56,7 +61,7 @@ class Quantized:
             if part is not None and part.shape != expected:
                 raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
         metadata = {"scales": self.scales, "zeros": self.zeros} | self.given
-        return [part for part in metadata.values() if part is not None]
+        return _operands({name: part for name, part in metadata.items() if part is not None})
 
 
 def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantized:
@@ -86,8 +91,8 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     }
     metadata = computed | stored
     out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
-    compiled = kernel(_values_ir.quantize, str(fmt), fmt.row_types(type_), dim, element)
-    compiled.invoke("quantize", (np.ascontiguousarray(x), *stored.values(), out.codes, *computed.values()))
+    compiled = kernel(_values_ir.quantize, fmt.core, fmt.rotation, fmt.row_types(type_), dim, element)
+    compiled.invoke("quantize", (np.ascontiguousarray(x), *_operands(stored), out.codes, *computed.values()))
     return out
 
 
@@ -106,13 +111,14 @@ def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     fmt, (_, heads, _, dim) = z.format, x.shape
     counts = np.zeros(x.shape[:2], np.int64)
     rows = fmt.row_types(fmt.rows_type(max(heads, 1), dim))
-    compiled = kernel(_values_ir.count_saturated, str(fmt), rows, dim, element)
+    compiled = kernel(_values_ir.count_saturated, fmt.core, fmt.rotation, rows, dim, element)
     compiled.invoke("count_saturated", (np.ascontiguousarray(x), *metadata, counts))
     return counts
 
 
 def dequantize(z: Quantized) -> np.ndarray:
-    """The float32 values of codes, in their shape: code * scale, plus the zero if there is one.
+    """The float32 values of codes, in their shape: code * scale, plus the zero if there is one; rotated back, and the
+    mean added, where the format says so.
 
     Raises `Error`, a ValueError, where the arrays do not have the shapes and types that `Quantized` says.
     """
@@ -120,7 +126,8 @@ def dequantize(z: Quantized) -> np.ndarray:
     metadata = z._metadata()
     fmt, (_, heads, _, dim) = z.format, z.codes.shape
     out = np.empty(z.codes.shape, np.float32)
-    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.row_types(fmt.rows_type(max(heads, 1), dim)), dim)
+    rows = fmt.row_types(fmt.rows_type(max(heads, 1), dim))
+    compiled = kernel(_values_ir.dequantize, fmt.core, fmt.rotation, rows, dim)
     compiled.invoke("dequantize", (z.codes, *metadata, out))
     return out
 

@@ -28,6 +28,15 @@ template <typename T> static std::string toText(T printable) {
   return text;
 }
 
+/// A format between the angle brackets.
+static std::string toFormatText(Attribute format) {
+  std::string text = toText(format);
+  StringRef inner = text;
+  inner.consume_front("#kvq.format<");
+  inner.consume_back(">");
+  return inner.str();
+}
+
 /// Python's None for a null type.
 static nb::object toTextOrNone(Type type) {
   return type ? nb::object(nb::str(toText(type).c_str())) : nb::none();
@@ -67,6 +76,9 @@ static nb::tuple parseFormat(const std::string &text) {
           : nb::object(nb::int_(format.getChannels()));
   fields["static"] = format.hasStaticRange();
   fields["scale"] = toTextOrNone(format.getScaleType());
+  fields["center"] = toTextOrNone(format.getCenterType());
+  fields["rotation"] = format.getRotation();
+  fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
   fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());
@@ -78,11 +90,7 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact()
           ? nb::object(nb::none())
           : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
-  std::string canonical = toText(Attribute(format));
-  StringRef inner = canonical;
-  inner.consume_front("#kvq.format<");
-  inner.consume_back(">");
-  return nb::make_tuple(inner.str(), fields);
+  return nb::make_tuple(toFormatText(format), fields);
 }
 
 CacheType python::parseCacheType(MLIRContext *context,

@@ -29,6 +29,8 @@
 // CHECK-DAG: #[[RULE2:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = minmax, rule = #kvq.rule<scale = nearest, least = 1.0e-06, constant = 0.5, fit = end, precision = f16>>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
 // CHECK-DAG: #[[STATIC:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [*, 8], scale = f16, zero = min f16, range = static>
+// CHECK-DAG: #[[BEFORE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = absmax, rotate = hadamard<32>, center = bf16>
+// CHECK-DAG: ![[ROTATED:[a-z0-9]+]] = !kvq.cache<1x2x?x64xf16, #[[BEFORE]]>
 // CHECK-DAG: ![[STATIC_CACHE:[a-z0-9]+]] = !kvq.cache<2x3x?x16xf16, #[[STATIC]]>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
@@ -258,5 +260,29 @@ func.func @given(%x: tensor<2x3x?x16xf16>, %s: tensor<1x3x1x2xf16>,
   %l = kvq.load_tile %k <codes> at [%i, %i] tokens [%i to %i] : !static -> tensor<?x16xi8>
   // CHECK: kvq.load_given %{{.*}} <scales> at[%{{.*}}] : ![[STATIC_CACHE]] -> tensor<1x2xf16>
   %g = kvq.load_given %k <scales> at [%i] : !static -> tensor<1x2xf16>
+  return
+}
+
+// What acts before quantization.
+
+!rotated = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, center = bf16, rotate = hadamard<32>>>
+
+// CHECK-LABEL: func.func @before
+func.func @before(%x: tensor<4x64xf32>, %c: !rotated, %i: index, %acc: tensor<4x64xf32>, %row: tensor<4xf32>) {
+  // CHECK: %[[S:.*]] = kvq.load_given %{{.*}} <signs> at[%{{.*}}] : ![[ROTATED]] -> tensor<1x64xi8>
+  %s = kvq.load_given %c <signs> at [%i] : !rotated -> tensor<1x64xi8>
+  // CHECK: kvq.load_given %{{.*}} <means> at[%{{.*}}] : ![[ROTATED]] -> tensor<1x64xbf16>
+  %m = kvq.load_given %c <means> at [%i] : !rotated -> tensor<1x64xbf16>
+  // CHECK: kvq.rotate hadamard<32> ins(%{{.*}}, %[[S]] : tensor<4x64xf32>, tensor<1x64xi8>) outs(%{{.*}} : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %y = kvq.rotate hadamard<32> ins(%x, %s : tensor<4x64xf32>, tensor<1x64xi8>)
+      outs(%x : tensor<4x64xf32>) -> tensor<4x64xf32>
+  // CHECK: kvq.rotate hadamard<64> inverse ins(
+  %z = kvq.rotate hadamard<64> inverse ins(%y, %s : tensor<4x64xf32>, tensor<1x64xi8>)
+      outs(%x : tensor<4x64xf32>) -> tensor<4x64xf32>
+  // CHECK: kvq.partial_attention {{.*}} flushed[%{{.*}}, %{{.*}}] bias(%{{.*}} : tensor<4xf32>) outs(
+  %p:3 = kvq.partial_attention ins(%x, %c, %c : tensor<4x64xf32>, !rotated, !rotated)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] bias(%row : tensor<4xf32>)
+      outs(%acc, %row, %row : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>
   return
 }

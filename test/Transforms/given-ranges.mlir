@@ -16,16 +16,18 @@
 // FUSE:         %[[V:.*]] = kvq.from_components %[[VC]], %[[VS]] : tensor<2x3x?x64xi8>, tensor<1x3x1x2xf32> -> !cache1{{$}}
 // FUSE:         kvq.attention ins(%{{.*}}, %[[K]], %[[V]] :
 
+// Keys' metadata goes into the query before the loop over tiles.
 // FOLD-LABEL: func.func @given
+// FOLD-DAG:     %[[S:.*]] = kvq.load_given {{.*}} <scales> at[%[[H:.*]]] : {{.*}} -> tensor<1x64xf16>
+// FOLD-DAG:     %[[Z:.*]] = kvq.load_given {{.*}} <zeros> at[%[[H]]] : {{.*}} -> tensor<1x64xf16>
+// FOLD:         %[[S0:.*]] = tensor.collapse_shape %[[S]] {{.*}} : tensor<1x64xf16> into tensor<64xf16>
+// FOLD:         %[[QS:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[S0]] : tensor<4x64xf32>, tensor<64xf16>)
+// FOLD:         %[[Z0:.*]] = tensor.collapse_shape %[[Z]]
+// FOLD:         %[[QZ:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[Z0]] : tensor<4x64xf32>, tensor<64xf16>)
 // FOLD:         scf.for
 // FOLD:           %[[KC:.*]] = kvq.load_tile {{.*}} -> tensor<?x64xi8>
-// FOLD-DAG:       %[[S:.*]] = kvq.load_given {{.*}} <scales> at[%[[H:.*]]] : {{.*}} -> tensor<1x64xf16>
-// FOLD-DAG:       %[[Z:.*]] = kvq.load_given {{.*}} <zeros> at[%[[H]]] : {{.*}} -> tensor<1x64xf16>
-// FOLD:           %[[S0:.*]] = tensor.collapse_shape %[[S]] {{.*}} : tensor<1x64xf16> into tensor<64xf16>
-// FOLD:           %[[QS:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[S0]] : tensor<4x64xf32>, tensor<64xf16>)
-// FOLD:           linalg.generic {{.*}} ins(%[[QS]], %[[KC]] : tensor<4x64xf32>, tensor<?x64xi8>)
-// FOLD:           %[[Z0:.*]] = tensor.collapse_shape %[[Z]]
-// FOLD:           linalg.generic {{.*}} ins(%{{.*}}, %[[Z0]] : tensor<4x64xf32>, tensor<64xf16>)
+// FOLD:           %[[DOTS:.*]] = linalg.generic {{.*}} ins(%[[QS]], %[[KC]] : tensor<4x64xf32>, tensor<?x64xi8>)
+// FOLD:           linalg.generic {{.*}} ins(%[[QZ]] : tensor<4xf32>) outs(%[[DOTS]] :
 // FOLD:           %[[VC:.*]] = kvq.load_tile {{.*}} -> tensor<?x64xi8>
 // FOLD:           %[[VS:.*]] = kvq.load_given {{.*}} <scales> at[%[[H]]] : {{.*}} -> tensor<1x2xf32>
 // FOLD:           %[[PC:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[VC]] : tensor<4x?xf32>, tensor<?x64xi8>)

@@ -93,6 +93,9 @@ void printRuleNumber(AsmPrinter &printer, const APFloat &number);
 
 namespace mlir::kvq {
 
+/// True for scales, zeros and outer scales: what goes with codes.
+bool isMetadata(ComponentKind kind);
+
 /// How many of the inputs of quantize and dequantize, the last ones, are given:
 /// one row for all tokens.
 unsigned countGivenInputs(FormatInterface format);

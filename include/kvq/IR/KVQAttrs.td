@@ -57,8 +57,10 @@ def KVQ_ComponentKind : I32Enum<"ComponentKind",
   I32EnumCase<"Scales", 2, "scales">,
   I32EnumCase<"Zeros", 3, "zeros">,
   I32EnumCase<"OuterScales", 4, "outer_scales">,
-  I32EnumCase<"First", 5, "first">,
-  I32EnumCase<"Recent", 6, "recent">
+  I32EnumCase<"Means", 5, "means">,
+  I32EnumCase<"Signs", 6, "signs">,
+  I32EnumCase<"First", 7, "first">,
+  I32EnumCase<"Recent", 8, "recent">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -155,6 +157,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `rms` | codebooks: the scale is the root mean square of the group |
     | | `norm` | codebooks: the scale is the group's Euclidean norm, and its values are divided by the root of the number of its elements |
     | | `static` | scales and zeros are given when the cache is made, one row of them for each head; for groups of all tokens |
+    | `rotate` | `hadamard<n>`, n a power of two | a rotation of each n consecutive channels before quantization; their signs are given |
+    | `center` | `f16 bf16 f32` | a mean of each channel, given, is subtracted before that |
     | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
 
     `rms` and `norm` are for codebooks of a normal source of variance 1, as
@@ -174,7 +178,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     metadata of another type, unsigned codes without a zero and others with one,
     a zero point whose type does not hold the codes, a codebook without the value
     0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero or
-    the group or the codes, a clip ratio or a number of search steps out of bounds.
+    the group or the codes, a clip ratio or a number of search steps out of bounds,
+    a rotation of other than a power of two of channels.
   }];
   let parameters = (ins
     "::mlir::Attribute":$codes,
@@ -188,7 +193,10 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip,
     DefaultValuedParameter<"int64_t", "1",
         "ratios that search chooses from; 1 with other ranges">:$steps,
-    "::mlir::kvq::RuleAttr":$rule);
+    "::mlir::kvq::RuleAttr":$rule,
+    OptionalParameter<"::mlir::Type", "type of the mean">:$center,
+    DefaultValuedParameter<"int64_t", "0",
+        "channels that are rotated together; 0 without">:$rotation);
   let extraClassDeclaration = [{
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;

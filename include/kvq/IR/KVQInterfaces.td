@@ -48,6 +48,15 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
                     "where it is an integer.",
       "::mlir::Type", "getZeroType">,
+    InterfaceMethod<"Type of the given mean of each channel that is subtracted "
+                    "before all else; null where there is none.",
+      "::mlir::Type", "getCenterType">,
+    InterfaceMethod<"Channels that a Hadamard rotation mixes before "
+                    "quantization; 0 where there is none.",
+      "int64_t", "getRotation">,
+    InterfaceMethod<"The format of what is quantized: without the mean and the "
+                    "rotation, which act before.",
+      "::mlir::kvq::FormatInterface", "getCore">,
     InterfaceMethod<[{
         The least and the largest value that a given component of this format may
         hold. Both are finite; NaN is never allowed.

@@ -76,7 +76,7 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
 
     Errors: tokens or head_dim that the group does not divide, shapes that do
     not follow from the input, given inputs that are missing or not asked for, an
-    exact format.
+    exact format, and one with a rotation or a mean: these act before.
 
     ```mlir
     %c, %s = kvq.quantize #kvq.format<codes = i4, group = [1, 32], scale = f16>
@@ -141,7 +141,8 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
     What is given comes last, as `kvq.quantize` takes it.
 
     Errors: head_dim that the group does not divide, scales or zeros that are
-    missing or of another shape or type, an exact format.
+    missing or of another shape or type, an exact format, one with a rotation or a
+    mean.
 
     A function that is to dequantize more than a tile says so by the unit
     attribute `kvq.unfused`; otherwise `kvq-verify-fused` reports it.
@@ -151,6 +152,50 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
         ins(%c, %s : tensor<64x128xi8>, tensor<64x4xf16>)
         outs(%y0 : tensor<64x128xf32>) -> tensor<64x128xf32>
     ```
+  }];
+}
+
+def KVQ_RotateOp : KVQ_Op<"rotate", [
+    Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<AggregatedOpInterface,
+                              ["decomposeOperation"]>]> {
+  let summary = "a Hadamard rotation of the channels, or its inverse";
+  let description = [{
+    Rotates each n consecutive channels of f32 rows `... x head_dim`: times the
+    `signs: 1 x head_dim` (1 or -1), then butterflies of stride 1, 2, 4 ... n/2,
+    then times 1/sqrt(n), in f32 and in this order, bit for bit rule R27 of
+    docs/Semantics.md. `inverse` takes it back: butterflies, 1/sqrt(n), signs.
+
+    Rotated queries have the products with rotated keys that the plain ones have
+    with plain keys, and what is summed of rotated values is rotated back.
+
+    Errors: other than a power of two of channels, or one that does not divide
+    head_dim; signs, an output or a result of another type.
+
+    ```mlir
+    %y = kvq.rotate hadamard<64> ins(%x, %s : tensor<4x128xf32>, tensor<1x128xi8>)
+        outs(%y0 : tensor<4x128xf32>) -> tensor<4x128xf32>
+    %z = kvq.rotate hadamard<64> inverse ins(%y, %s : tensor<4x128xf32>, tensor<1x128xi8>)
+        outs(%z0 : tensor<4x128xf32>) -> tensor<4x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    RankedTensorOf<[F32]>:$input,
+    RankedTensorOf<[I8]>:$signs,
+    RankedTensorOf<[F32]>:$init,
+    I64Attr:$size,
+    UnitAttr:$inverse);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = [{
+    `hadamard` `<` $size `>` (`inverse` $inverse^)?
+    `ins` `(` $input `,` $signs `:` type($input) `,` type($signs) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitMutable();
+    }
   }];
 }
 
@@ -502,10 +547,15 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     scores are in the log2 domain. The identity is acc 0, max -inf, sum 0; an
     empty range changes nothing.
 
+    Where the optional `bias` is given, `bias[r]` is added to each score of row r.
+
     `key_flushed` and `value_flushed` are the sequence's quantized token counts.
     `key_region` and `value_region` name the region that all tokens of the range
     lie in; `tile` bounds the range's extent. `kvq-tile-attention` sets them,
-    `kvq-decompose-attention` needs them.
+    `kvq-decompose-attention` needs them. With regions, keys and values are as they
+    are stored there: of a format with a rotation or a mean, codes stand for rotated
+    and centred tokens, and query, bias and accumulator are such that this comes to
+    the same.
 
     The tiling domain is the token range, a reduction. Where a region of the range
     is codes with several tokens in a group, it begins at the last group border
@@ -517,8 +567,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
 
     Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
     head_dim; keys and values of different batch or KV heads; `acc` other than
-    `rows x head_dim` of the values; `max` or `sum` for other rows; results of
-    other types than the initial state; one region without the other; a tile of
+    `rows x head_dim` of the values; `max`, `sum` or `bias` for other rows; results
+    of other types than the initial state; one region without the other; a tile of
     fewer than one token.
   }];
   let arguments = (ins
@@ -534,6 +584,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     2DTensorOf<[F32]>:$acc,
     1DTensorOf<[F32]>:$max,
     1DTensorOf<[F32]>:$sum,
+    Optional<1DTensorOf<[F32]>>:$bias,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile);
@@ -546,6 +597,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
       type($query) `,` type($key) `,` type($value) `)`
     `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
     `flushed` `[` $keyFlushed `,` $valueFlushed `]`
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
       type($acc) `,` type($max) `,` type($sum) `)`
     attr-dict `->` type($accResult) `,` type($maxResult) `,` type($sumResult)

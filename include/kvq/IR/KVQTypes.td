@@ -64,14 +64,16 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | `zeros` | as `scales` | zero type |
     | `scales`, `zeros` (static range) | 1 x kv_heads x 1 x head_dim/g | as above |
     | `outer_scales` | 1 x kv_heads x 1 x 1 | f32 |
+    | `means` | 1 x kv_heads x 1 x head_dim | type of the mean |
+    | `signs` (with `rotate`) | 1 x 1 x 1 x head_dim | i8 |
     | `first` | batch x kv_heads x E x head_dim | T |
     | `recent` | batch x kv_heads x W x head_dim | T |
 
-    Components of a static range and outer scales are given: whoever makes the
-    cache provides them, they are the same for all sequences, and no op writes
+    Components of a static range, outer scales, means and signs are given: whoever
+    makes the cache provides them, they are the same for all sequences, and no op writes
     them. Scales are positive and at most the cap of rule R5, zeros finite,
-    integer zero points within the codes, outer scales from 2^-100 to 2^100
-    (docs/Semantics.md, R17 and R23); that is not checked at run time.
+    integer zero points within the codes, outer scales from 2^-100 to 2^100, means
+    finite, signs 1 or -1 (docs/Semantics.md, R17, R23, R26 and R27); that is not checked at run time.
     `kvq_mlir.Cache` checks it.
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds

@@ -216,6 +216,12 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     }
     ```
 
+    What acts before quantization is taken over here, once for all tiles: for codes
+    of keys the query is rotated (`kvq.rotate`), and its product with the mean is
+    the bias of the scores. Parts whose values are codes with a rotation or a mean
+    have a state of their own; its accumulator is rotated back, the mean is added
+    for the sum of probabilities, and then it is merged (`kvq.merge_partials`).
+
     Errors: tiles of fewer than one token.
 
     Numerics: reassociates f32 sums over tokens.
@@ -226,8 +232,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::kvq::KVQDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {

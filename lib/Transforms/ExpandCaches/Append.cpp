@@ -91,6 +91,7 @@ private:
   void flushGroups();
   Value gatherGroup(Value token);
   Value gatherWindow(Value token, Value first, Value group);
+  Value prepareGroup(Value group);
   void encodeGroup(Value group, Value row);
   void countSaturated(Value group, ValueRange metadata);
 
@@ -194,8 +195,9 @@ Value HeadAppender::gatherGroup(Value token) {
   Value first = math.sub(token, sequence.length);
   Type elementType = cache.getElementType();
   bool isRounded = getElementTypeOrSelf(tokens) == elementType;
+  bool isPrepared = cache.getFormat().getCore() != cache.getFormat();
   // `kvq.quantize` reads an infinity as the largest value itself.
-  if (!cache.hasRecentWindow() && isRounded)
+  if (!cache.hasRecentWindow() && isRounded && !isPrepared)
     return getRow(first).extract(builder, loc, tokens);
   Value group = tensor::EmptyOp::create(
       builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
@@ -227,10 +229,52 @@ Value HeadAppender::gatherWindow(Value token, Value first, Value group) {
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
+/// What is quantized in place of the elements `group`: centred and rotated, in
+/// f32 (rules R26 and R27).
+Value HeadAppender::prepareGroup(Value group) {
+  FormatInterface format = cache.getFormat();
+  if (format.getCore() == format)
+    return group;
+  Type f32 = builder.getF32Type();
+  Value scratch = tensor::EmptyOp::create(
+      builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, f32);
+  SmallVector<Value> inputs = {group};
+  AffineMap rows = builder.getMultiDimIdentityMap(2);
+  SmallVector<AffineMap> maps = {rows};
+  if (format.getCenterType()) {
+    inputs.push_back(extractGivenRow(
+        builder, loc, getComponent(ComponentKind::Means), head));
+    maps.push_back(AffineMap::get(
+        2, 0, {builder.getAffineConstantExpr(0), builder.getAffineDimExpr(1)},
+        builder.getContext()));
+  }
+  maps.push_back(rows);
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value element = buildExtend(nested, loc, args[0]);
+    if (format.getCenterType()) {
+      element = arith::SubFOp::create(nested, loc, element,
+                                      buildExtend(nested, loc, args[1]));
+      element = buildClampToFinite(nested, loc, element, f32);
+    }
+    linalg::YieldOp::create(nested, loc, element);
+  };
+  Value prepared =
+      linalg::GenericOp::create(builder, loc, scratch.getType(), inputs,
+                                scratch, maps, iterators, body)
+          .getResult(0);
+  if (format.getRotation() == 0)
+    return prepared;
+  Value signs = extractGivenRow(builder, loc,
+                                getComponent(ComponentKind::Signs), head);
+  return RotateOp::create(builder, loc, prepared.getType(), prepared, signs,
+                          prepared, format.getRotation(), /*inverse=*/false);
+}
+
 /// Quantizes `group` into the rows from `row`: straight into the components,
 /// except for codes that are packed on the way.
 void HeadAppender::encodeGroup(Value group, Value row) {
-  FormatInterface format = cache.getFormat();
+  FormatInterface format = cache.getFormat().getCore();
   int64_t size = cache.getTokenGroup();
   RowSlice codeRows = getRows(row, builder.getIndexAttr(size));
   RowSlice metadataRow = getRow(math.div(row, size));
@@ -250,10 +294,10 @@ void HeadAppender::encodeGroup(Value group, Value row) {
   for (ComponentKind kind : metadata)
     targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
 
-  SmallVector<Value> inputs = {group};
+  SmallVector<Value> inputs = {prepareGroup(group)};
   for (auto [component, tensor] :
        llvm::zip_equal(cache.getComponents(), components))
-    if (component.given)
+    if (component.given && isMetadata(component.kind))
       inputs.push_back(extractGivenRow(builder, loc, tensor, head));
   auto quantize = QuantizeOp::create(
       builder, loc, TypeRange(ValueRange(targets)), format, inputs, targets);

@@ -89,7 +89,7 @@ Value TileLoader::loadCodes(Value row) {
     return bytes;
   Value scratch = trimScratch(createScratch(builder.getI8Type()));
   return UnpackOp::create(builder, loc, TypeRange{scratch.getType()},
-                          cache.getFormat(), ValueRange{bytes},
+                          cache.getFormat().getCore(), ValueRange{bytes},
                           ValueRange{scratch})
       .getResult(0);
 }

@@ -1,6 +1,7 @@
 """Rebuilding the float values of a whole cache: the first half of attention without fusion."""
 
 from .attention import READ_ONLY
+from .prepare import restore
 
 TILE_TOKENS = 64
 
@@ -8,7 +9,7 @@ TILE_TOKENS = 64
 def rebuild(
     shape: tuple[int, int, int, str],
     cache: str,
-    fmt: str,
+    fmt: tuple[str, int],
     tokens: int,
     metadata: tuple[tuple[str, int, str, bool], ...],
     windows: tuple[bool, bool],
@@ -16,14 +17,15 @@ def rebuild(
 ) -> str:
     """@rebuild(cache..., lengths, coded, out): tokens of sequence b into out[b, :, :lengths[b]], the rest untouched.
 
-    shape: batch, KV heads, head_dim, element type. tokens: tokens in a group. metadata: what goes with codes, empty for
+    shape: batch, KV heads, head_dim, element type. fmt: the core of the format, and the channels that are rotated. tokens: tokens in a group. metadata: what goes with codes, empty for
     exact formats: its name, elements in a row, their type, and whether it is given when a cache is made. windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
     that are stored as codes (as values, in exact formats).
     """
     batch, heads, dim, element = shape
     counts = f"tensor<{batch}xi64>"
     out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
-    given_rows = [(name, f"tensor<1x{size}x{kind}>") for name, size, kind, given in metadata if given]
+    core, rotation = fmt
+    given_rows = {name: f"tensor<1x{size}x{kind}>" for name, size, kind, given in metadata if given}
     tile_tokens = TILE_TOKENS if tokens == 1 else tokens
     values = f"tensor<?x{dim}x{element}>"
 
@@ -35,13 +37,15 @@ def rebuild(
             types = [f"tensor<?x{dim}xi8>"]
             types += [f"tensor<{rows}x{size}x{kind}>" for _, size, kind, given in metadata if not given]
             names = [f"%tile#{i}" if len(types) > 1 else "%tile" for i in range(len(types))]
-            operands = ", ".join([*names, *(f"%{name}" for name, *_ in given_rows)])
-            operand_types = ", ".join([*types, *(kind for _, kind in given_rows)])
-            compute = f"""%full = kvq.dequantize #kvq.format<{fmt}> ins({operands} : {operand_types})
-            outs(%place : tensor<?x{dim}xf32>) -> tensor<?x{dim}xf32>"""
+            scales = {name: kind for name, kind in given_rows.items() if name not in ("means", "signs")}
+            operands = ", ".join([*names, *(f"%{name}" for name in scales)])
+            operand_types = ", ".join([*types, *scales.values()])
+            text, full = restore(1, "%full", given_rows, rotation, dim)
+            compute = f"""%full = kvq.dequantize #kvq.format<{core}> ins({operands} : {operand_types})
+            outs(%place : tensor<?x{dim}xf32>) -> tensor<?x{dim}xf32>{text}"""
         else:
             types = [values]
-            compute = _widen(dim, element)
+            compute, full = _widen(dim, element), "%full"
         result = f"%tile:{len(types)}" if len(types) > 1 else "%tile"
         return f"""
       {after} = scf.for %t = {begin} to {end} step %tile_tokens iter_args(%o = {before}) -> ({out}) {{
@@ -53,14 +57,14 @@ def rebuild(
         %place = tensor.extract_slice %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
             : {out} to tensor<?x{dim}xf32>
         {compute}
-        %stored = tensor.insert_slice %full into %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
+        %stored = tensor.insert_slice {full} into %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
             : tensor<?x{dim}xf32> into {out}
         scf.yield %stored : {out}
       }}"""
 
     has_first, has_recent = windows
     loads = "".join(
-        f"\n      %{name} = kvq.load_given %cache <{name}> at [%h] : {cache} -> {kind}" for name, kind in given_rows
+        f"\n      %{name} = kvq.load_given %cache <{name}> at [%h] : {cache} -> {kind}" for name, kind in given_rows.items()
     )
     loops, last = "", "%o1"
     if has_first:
