@@ -71,20 +71,42 @@ static FailureOr<ByteSplit> sumUp(CacheType type,
   return split;
 }
 
-SmallVector<std::pair<StringRef, int64_t>, 6> ByteSplit::getParts() const {
-  SmallVector<std::pair<StringRef, int64_t>, 6> parts;
+SmallVector<std::pair<StringRef, int64_t>, 7> ByteSplit::getParts() const {
+  SmallVector<std::pair<StringRef, int64_t>, 7> parts;
   for (auto [kind, bytes] : components)
     parts.emplace_back(stringifyComponentKind(kind), bytes);
   parts.emplace_back("padding", padding);
+  if (pageTails)
+    parts.emplace_back("page_tails", *pageTails);
   return parts;
 }
 
+/// Turns `split`, of sequences of `length` tokens whose rows lie one after the
+/// other, into that of the same rows in the pages of `type`.
+static FailureOr<ByteSplit> addPageTails(CacheType type, int64_t length,
+                                         FailureOr<ByteSplit> split) {
+  if (!type.isPaged() || failed(split))
+    return split;
+  CacheType unpaged = type.withoutPages();
+  FailureOr<ByteSplit> pages = sumUp(type, type.getComponents(length));
+  FailureOr<ByteSplit> rows = sumUp(unpaged, unpaged.getComponents(length));
+  if (failed(pages) || failed(rows))
+    return failure();
+  split->pageTails = pages->total - rows->total;
+  split->total += *split->pageTails;
+  split->alignment = pages->alignment;
+  return split;
+}
+
 FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
-  return sumUp(type, type.getComponents(capacity));
+  CacheType unpaged = type.withoutPages();
+  return addPageTails(type, capacity,
+                      sumUp(unpaged, unpaged.getComponents(capacity)));
 }
 
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
-  SmallVector<StorageComponent> components = type.getComponents(length);
+  SmallVector<StorageComponent> components =
+      type.withoutPages().getComponents(length);
   // Whole groups that have left the window are what storage for just so many
   // tokens has rows for. The other tokens are exact, the first ones first.
   int64_t exact = length;
@@ -100,13 +122,20 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
     rows = std::min(rows, exact);
     exact -= rows;
   }
-  FailureOr<ByteSplit> split = sumUp(type, components);
+  FailureOr<ByteSplit> split =
+      addPageTails(type, length, sumUp(type, components));
   if (succeeded(split))
     split->alignment = 0;
   return split;
 }
 
 FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
+  if (type.isPaged()) {
+    FailureOr<ByteSplit> bytes = getTokenGroupBytes(type.withoutPages());
+    if (succeeded(bytes))
+      bytes->pageTails = 0;
+    return bytes;
+  }
   int64_t windows = type.getExactFirst() + type.getRecentRows();
   FailureOr<ByteSplit> before = getAllocatedBytes(type, windows);
   // Rows come for as many tokens as are flushed at once, whole groups.

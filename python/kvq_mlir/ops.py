@@ -160,9 +160,10 @@ def attention(
         (k.has_window, v.has_window),
         scale,
         bool(causal),
+        (k.page is not None, v.page is not None),
         splits=splits,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
     q = np.ascontiguousarray(q)
-    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out))
+    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out))
     return out

@@ -54,7 +54,8 @@ MOST_MEMORY = 1 << 60  # keeps all sums within 63 bits
 MOST_TOKENS = 1 << 40  # that a cache type allows
 MOST_SEQUENCES = 1 << 60  # of at least a byte each
 # The parts of a cache in the order of the table, and their names there.
-PARTS = {part: part for part in ("codes", "values", "scales", "zeros", "padding", "first", "recent")}
+PARTS = {part: part for part in ("codes", "values", "scales", "zeros", "padding", "page_tails", "first", "recent")}
+PARTS["page_tails"] = "page tails"
 PARTS["values"] = "elements"  # of an exact format; beside a side of the name they need another one
 KINDS = {
     "bytes_per_token": "one more token",
@@ -74,12 +75,20 @@ class Side:
     exact_first: int = 0
     recent: int = 0
     residual: int = 0
+    page: int = 0
 
     def type(self, sequences: int) -> str:
         """The cache's type for one layer. Exact formats have no windows."""
         windows = (0, 0, None) if self.format.is_exact else (self.exact_first, self.recent, self.residual or None)
         return cache_type(
-            sequences, self.shape.kv_heads, "?", self.shape.head_dim, self.format, self.dtype, *windows
+            sequences,
+            self.shape.kv_heads,
+            "?",
+            self.shape.head_dim,
+            self.format,
+            self.dtype,
+            *windows,
+            page=self.page or None,
         )
 
     def footprint(self, sequences: int) -> _kvq.Footprint:
@@ -164,7 +173,8 @@ def make_sides(shape: Shape, arguments: argparse.Namespace) -> dict[str, Side]:
     for name, text in texts.items():
         try:
             fmt = Format(text or "codes = none")
-            sides[name] = Side(shape, fmt, arguments.dtype, arguments.exact_first, recent[name], residual[name])
+            windows = (arguments.exact_first, recent[name], residual[name])
+            sides[name] = Side(shape, fmt, arguments.dtype, *windows, arguments.page)
             sides[name].footprint(1)
         except _kvq.Error as error:
             raise InputError(f"--{name}: {error}") from error
@@ -229,9 +239,9 @@ def _table(result: dict, names: list[str]) -> list[str]:
         parts = {part: text for part, text in PARTS.items() if any(side[kind].get(part) for kind in KINDS)}
         for i, (part, text) in enumerate({**parts, "total": "total"}.items()):
             cells = "".join(f"{_number(side[kind][part]):>22}" for kind in KINDS)
-            lines.append(f"{name if i == 0 else '':7} {text:9}{cells}")
+            lines.append(f"{name if i == 0 else '':6} {text:10}{cells}")
     if len(names) > 1:
-        lines.append(f"{'both':7} {'total':9}" + "".join(f"{_number(result['total'][kind]):>22}" for kind in KINDS))
+        lines.append(f"{'both':6} {'total':10}" + "".join(f"{_number(result['total'][kind]):>22}" for kind in KINDS))
     return lines
 
 
@@ -298,6 +308,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="newest tokens that stay exact until N are there, and are then quantized together; not with --recent",
     )
     parser.add_argument("--exact-first", type=int, default=0, metavar="N", help="first tokens that stay exact")
+    parser.add_argument("--page", type=int, default=0, metavar="N", help="tokens in a page; none is shared (default: no pages)")
     parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
     parser.add_argument("--tokens", type=int, required=True, metavar="N", help="tokens of each sequence")
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
@@ -317,7 +328,7 @@ def _check(arguments: argparse.Namespace) -> None:
         if len(given) > 2:
             raise InputError(f"--{name}: expected one number, or one for keys and one for values, found {given}")
     smallest = {name: min(given) for name, given in windows.items()}
-    for name, number in {"exact-first": arguments.exact_first, **smallest}.items():
+    for name, number in {"exact-first": arguments.exact_first, "page": arguments.page, **smallest}.items():
         if number < 0:
             raise InputError(f"--{name}: expected at least 0, found {number}")
 

@@ -34,6 +34,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     One of the two windows is required (`recent` may be 0) when groups span
     several tokens.
 
+    - `page = P`: quantized tokens (all tokens of an exact format) lie in pages
+      of P tokens, a multiple of n, from one pool for all sequences. The exact
+      windows stay per sequence.
+
     Lengths and flushed counts are operands of the ops, owned by the host. A
     sequence of `length` tokens has `flushed` quantized ones,
     `max(flushed before, f(length))`; where a token lies is a function of its
@@ -53,6 +57,12 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     The ring has no row for a token that completes a group: an append quantizes
     it straight from its input.
 
+    With pages, row r of sequence b of `codes` is row `r mod P` of page
+    `table[b, floor(r / P)]`, and its metadata lies in row `floor((r mod P) / n)`
+    of the same page. The page table, `batch x max_pages` of i64, is an operand
+    of the ops too. Entries for pages behind the last quantized token are never
+    read, and two sequences may name the same page.
+
     Storage components, in this order, contiguous, each only where it is needed
     (C is the capacity, `rows` = f(C)):
 
@@ -64,6 +74,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | `zeros` | as `scales` | zero type |
     | `first` | batch x kv_heads x E x head_dim | T |
     | `recent` | batch x kv_heads x W x head_dim | T |
+
+    With pages, the first four are pools, `pages x kv_heads x P x ...`
+    (`pages x kv_heads x P/n x ...` for metadata); the number of pages is dynamic
+    and does not follow from the capacity, which bounds the tokens of a sequence.
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
@@ -81,7 +95,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     dynamic or below 1; an element type other than f16, bf16 and f32; negative
     windows; windows with `codes = none`; no `recent` though groups span several
     tokens; groups that do not divide head_dim; codes of a row that do not fill
-    whole bytes; more than 2^40 tokens anywhere.
+    whole bytes; a page of less than one token, or not of whole groups; more than
+    2^40 tokens anywhere.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -89,7 +104,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     "::mlir::kvq::FormatInterface":$format,
     "int64_t":$exactFirst,
     "std::optional<int64_t>":$recent,
-    "std::optional<int64_t>":$residual);
+    "std::optional<int64_t>":$residual,
+    "std::optional<int64_t>":$page);
   let extraClassDeclaration = [{
     int64_t getBatch() const { return getShape()[0]; }
     int64_t getHeads() const { return getShape()[1]; }
@@ -111,13 +127,29 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     int64_t getRecentRows() const;
     bool hasRecentWindow() const { return getRecentRows() != 0; }
 
-    /// The storage components for a cache of `capacity` tokens (dynamic
-    /// extents where that is `ShapedType::kDynamic`). The only list of them:
-    /// allocation, expansion and byte counts all read it.
+    bool isPaged() const { return getPage().has_value(); }
+
+    /// Rows of quantized tokens (all tokens of an exact format) that a sequence
+    /// of `capacity` tokens can come to hold.
+    int64_t getQuantizedRows(int64_t capacity) const;
+
+    /// The storage components for sequences of `capacity` tokens (dynamic
+    /// extents where that is `ShapedType::kDynamic`), with as many pages as they
+    /// need where none is shared. The only list of them: allocation, expansion
+    /// and byte counts all read it.
     ::llvm::SmallVector<StorageComponent> getComponents(int64_t capacity) const;
+    /// Those of the type itself, whose number of pages is dynamic.
     ::llvm::SmallVector<StorageComponent> getComponents() const {
-      return getComponents(getCapacity());
+      return getComponents(isPaged() ? ::mlir::ShapedType::kDynamic
+                                     : getCapacity());
     }
+    /// Those of a paged cache with a pool of `pages`.
+    ::llvm::SmallVector<StorageComponent> getPoolComponents(int64_t pages) const;
+
+    /// The same cache with another shape.
+    CacheType withShape(::llvm::ArrayRef<int64_t> shape) const;
+    /// The same cache with the rows of each sequence one after the other.
+    CacheType withoutPages() const;
     /// Index of the component `kind` in `getComponents`.
     std::optional<unsigned> findComponent(ComponentKind kind) const;
   }];

@@ -1,6 +1,6 @@
 """Rebuilding the float values of a whole cache: the first half of attention without fusion."""
 
-from .attention import READ_ONLY
+from .attention import READ_ONLY, page_table
 
 TILE_TOKENS = 64
 
@@ -12,12 +12,14 @@ def rebuild(
     group: tuple[int, str | None, str | None, int],
     windows: tuple[bool, bool],
     exact_first: int,
+    paged: bool,
 ) -> str:
-    """@rebuild(cache..., lengths, coded, out): tokens of sequence b into out[b, :, :lengths[b]], the rest untouched.
+    """@rebuild(cache..., lengths, coded, pages?, out): tokens of sequence b into out[b, :, :lengths[b]], the rest as it
+    was.
 
     shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
     windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
-    that are stored as codes (as values, in exact formats).
+    that are stored as codes (as values, in exact formats). paged: whether the cache has pages.
     """
     batch, heads, dim, element = shape
     tokens, scale, zero, groups = group
@@ -25,6 +27,7 @@ def rebuild(
     out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
     tile_tokens = TILE_TOKENS if tokens == 1 else tokens
     values = f"tensor<?x{dim}x{element}>"
+    parameter = f"\n    %pages: {page_table(batch)} {READ_ONLY}," if paged else ""
 
     def region(name: str, begin: str, end: str, before: str, after: str) -> str:
         """A loop over the tiles of a region."""
@@ -39,13 +42,14 @@ def rebuild(
         else:
             types = [values]
             compute = _widen(dim, element)
+        pages = f" pages(%pages : {page_table(batch)})" if paged and name == "codes" else ""
         result = f"%tile:{len(types)}" if len(types) > 1 else "%tile"
         return f"""
       {after} = scf.for %t = {begin} to {end} step %tile_tokens iter_args(%o = {before}) -> ({out}) {{
         %left = arith.subi {end}, %t : index
         %n = arith.minsi %left, %tile_tokens : index
         %stop = arith.addi %t, %n : index
-        {result} = kvq.load_tile %cache <{name}> at [%b, %h] tokens [%t to %stop] {{tile = {tile_tokens}}}
+        {result} = kvq.load_tile %cache <{name}> at [%b, %h] tokens [%t to %stop]{pages} {{tile = {tile_tokens}}}
             : {cache} -> {", ".join(types)}
         %place = tensor.extract_slice %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
             : {out} to tensor<?x{dim}xf32>
@@ -69,7 +73,7 @@ def rebuild(
 func.func @rebuild(
     %cache: {cache},
     %lengths: {counts} {READ_ONLY},
-    %coded: {counts} {READ_ONLY},
+    %coded: {counts} {READ_ONLY},{parameter}
     %out: {out}) -> {out} attributes {{kvq.unfused}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
