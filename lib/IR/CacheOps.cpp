@@ -21,8 +21,9 @@ LogicalResult EmptyOp::verify() {
            << (cache.isPaged() ? "the number of pages, as the cache is paged"
                                : "no pages, as the cache is not paged");
   if (cache.isPaged() && getCapacity())
-    return emitOpError("expected no capacity operand, as the storage of a paged "
-                       "cache is its pages");
+    return emitOpError(
+        "expected no capacity operand, as the storage of a paged "
+        "cache is its pages");
   if (cache.isPaged())
     return success();
   bool dynamic = ShapedType::isDynamic(cache.getCapacity());
@@ -74,8 +75,7 @@ static LogicalResult verifyTokens(AppendOp op) {
            << name << " " << expected << ", got "
            << formatExtent(tokens.getDimSize(axis));
   };
-  if (!op.isPacked() &&
-      failed(verifyAxis(0, "batch", cache.getBatch())))
+  if (!op.isPacked() && failed(verifyAxis(0, "batch", cache.getBatch())))
     return failure();
   if (failed(verifyAxis(1, "kv_heads", cache.getHeads())))
     return failure();
@@ -102,9 +102,8 @@ static LogicalResult verifyPacking(AppendOp op) {
   if (starts) {
     int64_t found = cast<RankedTensorType>(starts.getType()).getDimSize(0);
     if (!ShapedType::isDynamic(found) && found != batch + 1)
-      return op.emitOpError("expected ")
-             << batch + 1 << " starts for " << batch << " sequences, got "
-             << found;
+      return op.emitOpError("expected ") << batch + 1 << " starts for " << batch
+                                         << " sequences, got " << found;
     return success();
   }
   int64_t total =
@@ -133,9 +132,9 @@ static LogicalResult verifySlots(AppendOp op) {
                           "exact_first = ")
            << cache.getExactFirst() << " and a recent window of "
            << cache.getRecentRows() << " tokens";
-  for (auto [name, operand] :
-       {std::pair("lengths", op.getLengths()),
-        std::pair("flushed", op.getFlushed()), std::pair("pages", op.getPages())})
+  for (auto [name, operand] : {std::pair("lengths", op.getLengths()),
+                               std::pair("flushed", op.getFlushed()),
+                               std::pair("pages", op.getPages())})
     if (operand)
       return op.emitOpError()
              << name << " are given beside slots, which say where tokens lie";

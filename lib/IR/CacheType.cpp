@@ -203,11 +203,10 @@ int64_t CacheType::getQuantizedRows(int64_t capacity) const {
   return beyond / getFlushTokens() * getFlushTokens();
 }
 
-/// The components with rows of quantized tokens in `blocks`, sequences or pages,
-/// of `rows` each.
-static SmallVector<StorageComponent> listComponents(CacheType type,
-                                                    int64_t blocks,
-                                                    int64_t rows) {
+/// The components with rows of quantized tokens in `blocks`, sequences or
+/// pages, of `rows` each.
+static SmallVector<StorageComponent>
+listComponents(CacheType type, int64_t blocks, int64_t rows) {
   // A cache line, so that no row of the first token is split.
   constexpr int64_t kAlignment = 64;
   FormatInterface format = type.getFormat();

@@ -33,6 +33,7 @@ struct FormatFields {
   Type zero;
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
+  int64_t steps = 1;
 };
 
 } // namespace
@@ -80,13 +81,17 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   fields.range = symbolizeRangePolicy(name);
   if (!fields.range)
     return parser.emitError(loc)
-           << "expected range absmax, minmax or clip<ratio>, got '" << name
-           << "'";
-  if (fields.range != RangePolicy::Clip)
-    return success();
-  return failure(parser.parseLess() ||
-                 parser.parseFloat(fields.clip.getSemantics(), fields.clip) ||
-                 parser.parseGreater());
+           << "expected range absmax, minmax, clip<ratio>, search<steps>, rms "
+              "or norm, got '"
+           << name << "'";
+  if (fields.range == RangePolicy::Clip)
+    return failure(parser.parseLess() ||
+                   parser.parseFloat(fields.clip.getSemantics(), fields.clip) ||
+                   parser.parseGreater());
+  if (fields.range == RangePolicy::Search)
+    return failure(parser.parseLess() || parser.parseInteger(fields.steps) ||
+                   parser.parseGreater());
+  return success();
 }
 
 static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
@@ -166,7 +171,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip);
+      fields.clip, fields.steps);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -190,6 +195,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printer << ", range = " << stringifyRangePolicy(getRange());
     if (getRange() == RangePolicy::Clip)
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
+    if (getRange() == RangePolicy::Search)
+      printer << "<" << getSteps() << ">";
   }
   printer << ">";
 }
@@ -246,17 +253,31 @@ static LogicalResult verifyZero(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Whether the scale is a norm of the group rather than an end of its range.
+static bool isNorm(RangePolicy range) {
+  return range == RangePolicy::Rms || range == RangePolicy::Norm;
+}
+
 static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
-                                 ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip) {
+                                 Attribute codes, ZeroKind zeroKind, Type zero,
+                                 RangePolicy range, APFloat clip,
+                                 int64_t steps) {
   bool hasZero = zeroKind != ZeroKind::None;
   if (!hasZero && range == RangePolicy::MinMax)
     return emitError() << "range minmax needs a zero; without one expected "
-                          "range absmax or clip";
+                          "range absmax, clip or search";
   if (hasZero && range == RangePolicy::AbsMax)
     return emitError() << "range absmax takes no zero; with '"
                        << stringifyZeroKind(zeroKind) << " " << zero
-                       << "' expected range minmax or clip";
+                       << "' expected range minmax, clip or search";
+  if (isNorm(range) && !isa<CodebookAttr>(codes))
+    return emitError() << "range " << stringifyRangePolicy(range)
+                       << " needs a #kvq.codebook as codes, got " << codes;
+  // Twice as many are exact in f32.
+  constexpr int64_t kMaxSteps = int64_t(1) << 23;
+  if (steps < 1 || steps > kMaxSteps)
+    return emitError() << "expected 1 to " << kMaxSteps
+                       << " steps of search, got " << steps;
   float ratio = clip.convertToFloat();
   if (range == RangePolicy::Clip && !(ratio > 0.0f && ratio <= 1.0f))
     return emitError() << "expected a clip ratio above 0 and at most 1, got "
@@ -268,7 +289,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip) {
+                                 RangePolicy range, APFloat clip,
+                                 int64_t steps) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -290,7 +312,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, zeroKind, zero, range, clip)))
+      failed(verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)))
     return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -299,6 +321,26 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
+  return success();
+}
+
+/// Checks that codes of a codebook still stand for different numbers once the
+/// size of a group has divided them.
+static LogicalResult
+verifyCodeValues(function_ref<InFlightDiagnostic()> emitError,
+                 FormatAttr format) {
+  if (format.getRange() != RangePolicy::Norm)
+    return success();
+  auto codebook = cast<CodebookAttr>(format.getCodes());
+  SmallVector<float> values = format.getCodebookValues();
+  for (size_t i = 1; i < values.size(); ++i)
+    if (values[i - 1] == values[i])
+      return emitError() << "range norm over " << format.getGroupSize()
+                         << " elements makes " << toShortestText(values[i])
+                         << " of both "
+                         << toShortestText(codebook.getValues()[i - 1])
+                         << " and " << toShortestText(codebook.getValues()[i])
+                         << ": expected values farther apart";
   return success();
 }
 
@@ -317,7 +359,7 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
   if (int64_t perByte = 8 / lastPart; headDim % perByte != 0)
     return emitError() << bits << "-bit codes fill whole bytes only if "
                        << perByte << " divides head_dim, got " << headDim;
-  return success();
+  return verifyCodeValues(emitError, cast<FormatAttr>(resolve(headDim)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -328,7 +370,15 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f));
+                         APFloat(1.0f), /*steps=*/1);
+}
+
+FormatInterface FormatAttr::resolve(int64_t headDim) const {
+  if (isExact() || getChannels() != kWholeAxis)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
+                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getClip(), getSteps());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }

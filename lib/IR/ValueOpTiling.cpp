@@ -29,6 +29,8 @@ struct TilingShape {
   int64_t tokens;
   /// Scales and zeros: their token axis counts steps.
   ValueRange metadata;
+  /// Whether all tokens of the last step are there.
+  bool wholeSteps;
 
   int64_t getTokenAxis() const {
     return cast<RankedTensorType>(rows.getType()).getRank() - 2;
@@ -44,21 +46,23 @@ struct TensorPart {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInits().drop_front()};
+          op.getInits().drop_front(), /*wholeSteps=*/true};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInputs().drop_front()};
+          op.getInputs().drop_front(), /*wholeSteps=*/false};
 }
 
 /// Packing treats each token by itself.
 static TilingShape getTilingShape(PackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{},
+          /*wholeSteps=*/true};
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{},
+          /*wholeSteps=*/true};
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {
@@ -97,7 +101,7 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets[axis] = affine::makeComposedFoldedAffineApply(
       b, loc, d0 * shape.tokens, {offsets[axis]});
   std::optional<int64_t> staticExtent = getConstantIntValue(extent);
-  if (staticExtent && *staticExtent % shape.tokens == 0) {
+  if (shape.wholeSteps || (staticExtent && *staticExtent % shape.tokens == 0)) {
     part.sizes[axis] = affine::makeComposedFoldedAffineApply(
         b, loc, d0 * shape.tokens, {sizes[axis]});
     return part;

@@ -83,9 +83,8 @@ Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
 
 /// scores[r, t] = sum_c query[r, c] k[t, c].
 Value TileDecomposer::computeScores() {
-  Value keys =
-      loadValues(op.getKey().getType(), op.getKey(), op.getKeyPages(),
-                 *op.getKeyRegion());
+  Value keys = loadValues(op.getKey().getType(), op.getKey(), op.getKeyPages(),
+                          *op.getKeyRegion());
   Value init = buildFill(
       b, loc,
       buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
@@ -151,9 +150,8 @@ SmallVector<Value> TileDecomposer::run() {
             return SmallVector<Value>{buildAdd(b, loc, outs[0], ins[0])};
           })
           .front();
-  Value values =
-      loadValues(op.getValue().getType(), op.getValue(), op.getValuePages(),
-                 *op.getValueRegion());
+  Value values = loadValues(op.getValue().getType(), op.getValue(),
+                            op.getValuePages(), *op.getValueRegion());
   Value acc = buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
                                {state[0], "rc"}, buildExtend);
   return {acc, state[1], sum};

@@ -180,7 +180,8 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       loadQuery(item), op.getKey(), op.getValue(), item.sequence, item.head,
       begin, end, countFlushed(key, op.getKeyFlushed(), item),
       countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
-      op.getValuePages(), state.acc, state.max, state.sum, /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
+      op.getValuePages(), state.acc, state.max, state.sum,
+      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       /*tile=*/nullptr);
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};

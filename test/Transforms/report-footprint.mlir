@@ -142,27 +142,3 @@ func.func @nothing(%x: tensor<4xf32>) {
   return
 }
 func.func private @external(!kvq.cache<1x2x3x128xf16, #v>)
-
-// Pages: 4096 tokens are 4032 quantized ones beside the window, in 42 pages of 96
-// for each of two sequences; at 4096 tokens the last one is full. Tails are what
-// other lengths leave.
-
-// OPEN: footprint of @paged
-// OPEN: bytes fixed per token
-// OPEN: codes 0 1024
-// OPEN: page_tails 0 0
-// OPEN: total 258048 1280
-// JSON: "function": "paged"
-// JSON: "codes": 4128768,
-// JSON: "page_tails": 0,
-// JSON: "function": "tails"
-// JSON: "codes": 4128768,
-// JSON: "page_tails": 163840,
-// JSON-NEXT: "total": 5582848,
-func.func @paged(%k: !kvq.cache<2x8x?x128xf16, #k, recent = 32, page = 96>) {
-  return
-}
-
-func.func @tails(%k: !kvq.cache<2x8x?x128xf16, #k, recent = 32, page = 256>) {
-  return
-}

@@ -37,8 +37,8 @@ struct ByteSplit {
   llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 7> getParts() const;
 };
 
-/// What storage for `capacity` tokens of each sequence takes, with as many pages
-/// as they need where none is shared.
+/// What storage for `capacity` tokens of each sequence takes, with as many
+/// pages as they need where none is shared.
 FailureOr<ByteSplit> getAllocatedBytes(CacheType type, int64_t capacity);
 
 /// What of it holds tokens once each sequence has `length` of them (and was
@@ -47,8 +47,8 @@ FailureOr<ByteSplit> getAllocatedBytes(CacheType type, int64_t capacity);
 FailureOr<ByteSplit> getRetainedBytes(CacheType type, int64_t length);
 
 /// What storage for one more group of tokens (`getTokenGroup`) takes, once the
-/// exact windows are full, page tails apart. The rest, storage for no tokens, is
-/// fixed.
+/// exact windows are full, page tails apart. The rest, storage for no tokens,
+/// is fixed.
 FailureOr<ByteSplit> getTokenGroupBytes(CacheType type);
 
 } // namespace mlir::kvq

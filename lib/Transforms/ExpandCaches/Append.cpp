@@ -12,7 +12,8 @@
 //     none) are gathered from the ring and from the input, quantized, packed
 //     and stored;
 //  3. the rest goes into the ring, over slots that step 2 has read.
-// Packed tokens with slots are quantized or stored one by one where the slots say.
+// Packed tokens with slots are quantized or stored one by one where the slots
+// say.
 //
 // Everything between reading and writing rows of a component is on tensors of a
 // static size, so that it needs no allocation.
@@ -43,8 +44,8 @@ struct AppendPattern : OpConversionPattern<AppendOp> {
                   ConversionPatternRewriter &rewriter) const override;
 };
 
-/// The new tokens: padded, `batch x kv_heads x new_tokens x head_dim`, or packed,
-/// `total x kv_heads x head_dim`.
+/// The new tokens: padded, `batch x kv_heads x new_tokens x head_dim`, or
+/// packed, `total x kv_heads x head_dim`.
 struct NewTokens {
   Value tensor;
   bool isPacked;
@@ -177,8 +178,8 @@ void HeadAppender::loop(Value begin, Value end, int64_t step, LoopBody body) {
 // Exact tokens
 //===----------------------------------------------------------------------===//
 
-/// Stores `count` new tokens from `newRow` of the input as the rows from `place`
-/// on.
+/// Stores `count` new tokens from `newRow` of the input as the rows from
+/// `place` on.
 void HeadAppender::storeExact(ComponentKind kind, const RowPlace &place,
                               Value newRow, OpFoldResult count) {
   Value &component = getComponent(kind);
@@ -257,8 +258,7 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
   auto copyOld = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(token, i));
-    Value source =
-        getRows(getWindowRow(slot), one).extract(nested, loc, ring);
+    Value source = getRows(getWindowRow(slot), one).extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
   Value first = getNewRow(token);
@@ -268,14 +268,13 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
     return roundRows(nested, loc, source, target);
   };
   Value zero = math.constant(0), size = math.constant(cache.getTokenGroup());
-  Value old =
-      math.min(math.max(math.sub(sequence.length, token), zero), size);
+  Value old = math.min(math.max(math.sub(sequence.length, token), zero), size);
   group = fillRows(builder, loc, group, zero, old, copyOld);
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
-/// Quantizes `group` into the rows from `place` on: straight into the components,
-/// except for codes that are packed on the way.
+/// Quantizes `group` into the rows from `place` on: straight into the
+/// components, except for codes that are packed on the way.
 void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
   FormatInterface format = cache.getFormat();
   int64_t size = cache.getTokenGroup();
@@ -374,8 +373,12 @@ static Sequence buildSequence(OpBuilder &builder, Location loc, AppendOp op,
   Value flushed = op.getFlushed() ? extract(adaptor.getFlushed(), index)
                                   : buildFlushed(math, cache, length);
   Value newFlushed = math.max(flushed, leaving);
-  return {index,     start,   length,
-          newLength, flushed, newFlushed,
+  return {index,
+          start,
+          length,
+          newLength,
+          flushed,
+          newFlushed,
           TokenRows(cache, index, getOptional(adaptor.getPages()))};
 }
 
@@ -428,14 +431,18 @@ static SmallVector<Value> appendToSlots(OpBuilder &builder, Location loc,
   auto storeToken = [&](OpBuilder &nested, Location loc, Value index,
                         ValueRange carried) {
     IndexMath math(nested, loc);
-    Value slot =
-        extractIndex(nested, loc, adaptor.getSlots().front(), index);
+    Value slot = extractIndex(nested, loc, adaptor.getSlots().front(), index);
     Value zero = math.constant(0);
     Value isStored = arith::CmpIOp::create(
         nested, loc, arith::CmpIPredicate::sge, slot, zero);
     slot = math.max(slot, zero);
     RowPlace place{math.div(slot, page), math.rem(slot, page)};
-    Sequence token{place.block, index, zero, zero, zero, zero,
+    Sequence token{place.block,
+                   index,
+                   zero,
+                   zero,
+                   zero,
+                   zero,
                    TokenRows(cache, place.block, /*pages=*/{})};
     auto storeHead = [&](OpBuilder &nested, Location loc, Value head,
                          ValueRange carried) {
@@ -456,8 +463,8 @@ LogicalResult
 AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
                                ConversionPatternRewriter &rewriter) const {
   auto append = op.getSlots() ? appendToSlots : appendToSequences;
-  rewriter.replaceOpWithMultiple(
-      op, {append(rewriter, op.getLoc(), op, adaptor)});
+  rewriter.replaceOpWithMultiple(op,
+                                 {append(rewriter, op.getLoc(), op, adaptor)});
   return success();
 }
 

@@ -92,8 +92,7 @@ Value TileLoader::gatherRecent() {
   auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(begin, i));
-    Value source =
-        RowSlice{batch, head, slot, one}.extract(nested, loc, ring);
+    Value source = RowSlice{batch, head, slot, one}.extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
   Value tile = createScratch(cache.getHeadDim(), cache.getElementType());
@@ -112,8 +111,8 @@ static Value unpack(OpBuilder &builder, Location loc, CacheType cache,
 
 /// Tokens that lie one after the other: slices of storage, but for codes that
 /// have to be unpacked.
-SmallVector<Value>
-TileLoader::loadWithinBlock(ArrayRef<ComponentKind> kinds, Value row) {
+SmallVector<Value> TileLoader::loadWithinBlock(ArrayRef<ComponentKind> kinds,
+                                               Value row) {
   RowPlace place = tokenRows.locate(builder, loc, row);
   int64_t group = cache.getTokenGroup();
   SmallVector<Value> tile;
@@ -138,8 +137,8 @@ SmallVector<Value> TileLoader::gatherRuns(ArrayRef<ComponentKind> kinds,
   SmallVector<Value> scratch;
   for (ComponentKind kind : kinds) {
     auto type = cast<RankedTensorType>(getComponent(kind).getType());
-    int64_t rowSize = kind == ComponentKind::Codes ? cache.getHeadDim()
-                                                   : type.getDimSize(3);
+    int64_t rowSize =
+        kind == ComponentKind::Codes ? cache.getHeadDim() : type.getDimSize(3);
     scratch.push_back(createScratch(rowSize, type.getElementType()));
   }
   auto copyRun = [&](OpBuilder &nested, Location loc, Value first, Value count,
@@ -152,11 +151,10 @@ SmallVector<Value> TileLoader::gatherRuns(ArrayRef<ComponentKind> kinds,
     for (auto [kind, part] : llvm::zip_equal(kinds, tile)) {
       Value source = run.extract(nested, loc, getComponent(kind));
       Value target = extractRows(nested, loc, part, offset, count);
-      Value filled =
-          kind == ComponentKind::Codes && isPacked()
-              ? unpack(nested, loc, cache, source, target)
-              : linalg::CopyOp::create(nested, loc, source, target)
-                    .getResult(0);
+      Value filled = kind == ComponentKind::Codes && isPacked()
+                         ? unpack(nested, loc, cache, source, target)
+                         : linalg::CopyOp::create(nested, loc, source, target)
+                               .getResult(0);
       part = insertRows(nested, loc, filled, part, offset, count);
     }
     return tile;

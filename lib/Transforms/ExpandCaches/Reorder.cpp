@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // For each sequence that is copied and each head: codes and metadata, a token
-// group at a time; exact first tokens and the ring's rows that hold a token, row
-// by row. A row of a window is where it was, as both caches have the same ones.
+// group at a time; exact first tokens and the ring's rows that hold a token,
+// row by row. A row of a window is where it was, as both caches have the same
+// ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,8 +80,7 @@ Value HeadCopier::copySlice(OpBuilder &nested, Location loc, unsigned index,
                             Value target) {
   Value source = from.extract(nested, loc, sources[index]);
   Value rows = to.extract(nested, loc, target);
-  Value copied =
-      linalg::CopyOp::create(nested, loc, source, rows).getResult(0);
+  Value copied = linalg::CopyOp::create(nested, loc, source, rows).getResult(0);
   return to.insert(nested, loc, copied, target);
 }
 
@@ -120,10 +120,10 @@ void HeadCopier::copyWindow(ComponentKind kind, Value begin, Value end) {
     if (kind == ComponentKind::Recent)
       row = getRingSlot(math, cache, row);
     OpFoldResult one = nested.getIndexAttr(1);
-    scf::YieldOp::create(
-        nested, loc,
-        copySlice(nested, loc, index, {copy.source, head, row, one},
-                  {copy.target, head, row, one}, carried[0]));
+    scf::YieldOp::create(nested, loc,
+                         copySlice(nested, loc, index,
+                                   {copy.source, head, row, one},
+                                   {copy.target, head, row, one}, carried[0]));
   };
   targets[index] = scf::ForOp::create(builder, loc, begin, end,
                                       math.constant(1), targets[index], copyRow)
@@ -147,7 +147,8 @@ static Copy buildCopy(OpBuilder &builder, Location loc, ReorderOp op,
   CacheType cache = op.getCache().getType();
   IndexMath math(builder, loc);
   Value zero = math.constant(0);
-  Value named = extractIndex(builder, loc, adaptor.getSources().front(), target);
+  Value named =
+      extractIndex(builder, loc, adaptor.getSources().front(), target);
   Value isCopied = arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::sge, named, zero);
   Value source = math.max(named, zero);

@@ -221,8 +221,8 @@ SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
   };
   // No page where there is no row: its number may be anything.
   Value pageEnd = math.div(math.add(end, page - 1), page);
-  Value isEmpty = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sge, begin, end);
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        begin, end);
   Value pageBegin = arith::SelectOp::create(builder, loc, isEmpty, pageEnd,
                                             math.div(begin, page));
   auto loop = scf::ForOp::create(builder, loc, pageBegin, pageEnd,

@@ -91,8 +91,9 @@ struct RowPlace {
 };
 
 /// The rows of one sequence's quantized tokens (of an exact cache's tokens),
-/// counted from the first one: where they lie in storage. Metadata of a group of
-/// n tokens lies in the same block, in the row of its first token divided by n.
+/// counted from the first one: where they lie in storage. Metadata of a group
+/// of n tokens lies in the same block, in the row of its first token divided by
+/// n.
 class TokenRows {
 public:
   /// `pages` is the page table of a paged cache.
@@ -110,8 +111,8 @@ public:
   using RunBuilder = llvm::function_ref<SmallVector<Value>(
       OpBuilder &builder, Location loc, Value begin, Value count,
       ValueRange carried)>;
-  /// Runs `body` for each run of rows within `begin` to `end` that lie one after
-  /// the other: once, or in a loop that carries `inits`.
+  /// Runs `body` for each run of rows within `begin` to `end` that lie one
+  /// after the other: once, or in a loop that carries `inits`.
   SmallVector<Value> forEachRun(OpBuilder &builder, Location loc, Value begin,
                                 Value end, ValueRange inits,
                                 RunBuilder body) const;
