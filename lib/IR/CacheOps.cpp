@@ -26,7 +26,10 @@ LogicalResult EmptyOp::verify() {
         "cache is its pages");
   if (cache.isPaged())
     return success();
-  bool dynamic = ShapedType::isDynamic(cache.getCapacity());
+  if (cache.isRing() && getCapacity())
+    return emitOpError("expected no capacity operand, as the storage of a ring "
+                       "does not depend on it");
+  bool dynamic = ShapedType::isDynamic(cache.getCapacity()) && !cache.isRing();
   if (dynamic && !getCapacity())
     return emitOpError("expected a capacity operand, as the type's capacity is "
                        "dynamic");
@@ -267,6 +270,33 @@ static LogicalResult verifyGroupOrigins(AttentionOp op, CacheType key,
          << " for values";
 }
 
+/// Both sides keep the same tokens, among them those of all queries.
+static LogicalResult verifyRings(AttentionOp op, CacheType key,
+                                 CacheType value) {
+  if (key.getRing() != value.getRing() ||
+      key.getKeepFirst() != value.getKeepFirst()) {
+    auto describe = [](CacheType cache) {
+      return cache.isRing()
+                 ? "ring = " + std::to_string(*cache.getRing()) +
+                       ", keep_first = " + std::to_string(cache.getKeepFirst())
+                 : std::string("no ring");
+    };
+    return op.emitOpError("expected keys and values that keep the same tokens, "
+                          "got ")
+           << describe(key) << " for keys and " << describe(value)
+           << " for values";
+  }
+  int64_t queries =
+      cast<RankedTensorType>(op.getQuery().getType()).getDimSize(2);
+  if (!key.isRing() || ShapedType::isDynamic(queries) ||
+      queries <= key.getNewestTokens())
+    return success();
+  return op.emitOpError("expected a ring of at least ")
+         << key.getKeepFirst() + queries
+         << " tokens, keep_first = " << key.getKeepFirst() << " and those of "
+         << queries << " queries, got " << *key.getRing();
+}
+
 LogicalResult AttentionOp::verify() {
   auto query = cast<RankedTensorType>(getQuery().getType());
   auto init = cast<RankedTensorType>(getInit().getType());
@@ -335,6 +365,9 @@ LogicalResult AttentionOp::verify() {
     if (!cache && table)
       return emitOpError() << name << " is given for a tensor";
   }
+  if (keyCache && valueCache &&
+      failed(verifyRings(*this, keyCache, valueCache)))
+    return failure();
   if (keyCache && valueCache)
     return verifyGroupOrigins(*this, keyCache, valueCache);
   return success();

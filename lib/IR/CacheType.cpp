@@ -43,7 +43,7 @@ namespace {
 
 /// The parameters after the format.
 struct Parameters {
-  std::optional<int64_t> exactFirst, recent, residual, page;
+  std::optional<int64_t> exactFirst, recent, residual, page, ring, keepFirst;
 
   std::optional<int64_t> *find(StringRef name) {
     return llvm::StringSwitch<std::optional<int64_t> *>(name)
@@ -51,14 +51,16 @@ struct Parameters {
         .Case("recent", &recent)
         .Case("residual", &residual)
         .Case("page", &page)
+        .Case("ring", &ring)
+        .Case("keep_first", &keepFirst)
         .Default(nullptr);
   }
 };
 
 } // namespace
 
-/// Parses `, exact_first = E`, `, recent = R`, `, residual = R` and
-/// `, page = P`, in any order, each once.
+/// Parses `, exact_first = E`, `, recent = R`, `, residual = R`, `, page = P`,
+/// `, ring = W` and `, keep_first = F`, in any order, each once.
 static ParseResult parseParameters(AsmParser &parser, Parameters &parameters) {
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
@@ -69,7 +71,8 @@ static ParseResult parseParameters(AsmParser &parser, Parameters &parameters) {
     std::optional<int64_t> *parameter = parameters.find(name);
     if (!parameter)
       return parser.emitError(loc) << "expected 'exact_first', 'recent', "
-                                      "'residual' or 'page', got '"
+                                      "'residual', 'page', 'ring' or "
+                                      "'keep_first', got '"
                                    << name << "'";
     if (*parameter)
       return parser.emitError(loc)
@@ -96,7 +99,7 @@ Type CacheType::parse(AsmParser &parser) {
   return parser.getChecked<CacheType>(
       loc, parser.getContext(), ArrayRef(shape), elementType, format,
       parameters.exactFirst.value_or(0), parameters.recent, parameters.residual,
-      parameters.page);
+      parameters.page, parameters.ring, parameters.keepFirst.value_or(0));
 }
 
 void CacheType::print(AsmPrinter &printer) const {
@@ -111,6 +114,10 @@ void CacheType::print(AsmPrinter &printer) const {
     printer << ", residual = " << *getResidual();
   if (getPage())
     printer << ", page = " << *getPage();
+  if (getRing())
+    printer << ", ring = " << *getRing();
+  if (getKeepFirst() != 0)
+    printer << ", keep_first = " << getKeepFirst();
   printer << ">";
 }
 
@@ -118,12 +125,47 @@ void CacheType::print(AsmPrinter &printer) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Checks the tokens that a ring keeps; `window` is the length of the exact
+/// one.
+static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t exactFirst, int64_t window,
+                                std::optional<int64_t> page,
+                                std::optional<int64_t> ring,
+                                int64_t keepFirst) {
+  if (keepFirst < 0)
+    return emitError() << "expected keep_first of at least 0, got "
+                       << keepFirst;
+  if (!ring && keepFirst != 0)
+    return emitError() << "expected a ring beside keep_first = " << keepFirst
+                       << ": without one all tokens are kept";
+  if (!ring)
+    return success();
+  if (*ring < 1)
+    return emitError() << "expected a ring of at least 1 token, got " << *ring;
+  if (page)
+    return emitError() << "expected either a ring or pages, got ring = "
+                       << *ring << " and page = " << *page;
+  if (keepFirst >= *ring)
+    return emitError() << "expected a ring of more tokens than keep_first = "
+                       << keepFirst << ", got " << *ring;
+  if (exactFirst > keepFirst)
+    return emitError() << "expected keep_first of at least exact_first = "
+                       << exactFirst << ", got " << keepFirst;
+  if (window > *ring - keepFirst)
+    return emitError() << "expected an exact window of at most the "
+                       << *ring - keepFirst
+                       << " newest tokens that the ring keeps, got " << window;
+  return success();
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
                                 FormatInterface format, int64_t exactFirst,
                                 std::optional<int64_t> recent,
                                 std::optional<int64_t> residual,
-                                std::optional<int64_t> page) {
+                                std::optional<int64_t> page,
+                                std::optional<int64_t> ring,
+                                int64_t keepFirst) {
   if (shape.size() != 4)
     return emitError() << "expected a shape of 4 extents, batch x kv_heads x "
                           "capacity x head_dim, got "
@@ -159,6 +201,7 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
         std::pair("recent", recent.value_or(0)),
         std::pair("residual", residual.value_or(0)),
         std::pair("page", page.value_or(1)),
+        std::pair("ring", ring.value_or(1)),
         std::pair("token group", format.getGroupTokens())})
     if (tokens > kMaxExtent)
       return emitError() << "expected a " << name << " of at most "
@@ -181,6 +224,10 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (page && *page % group != 0)
     return emitError() << "expected a page of whole groups of " << group
                        << " tokens, got " << *page;
+  if (failed(verifyRing(emitError, exactFirst,
+                        residual.value_or(recent.value_or(0)), page, ring,
+                        keepFirst)))
+    return failure();
   return format.verifyHeadDim(emitError, shape[3]);
 }
 
@@ -196,11 +243,25 @@ int64_t CacheType::getRecentRows() const {
   return getRecent().value_or(0) + getFlushTokens() - 1;
 }
 
+int64_t CacheType::getKeptRows() const {
+  return llvm::alignTo(getKeepFirst() - getExactFirst(), getTokenGroup());
+}
+
+int64_t CacheType::getRingRows() const {
+  return llvm::alignTo(getNewestTokens(), getTokenGroup());
+}
+
+int64_t CacheType::getFlushedTokens(int64_t length) const {
+  int64_t beyond = std::max<int64_t>(length - getHeldTokens(), 0);
+  return beyond / getFlushTokens() * getFlushTokens();
+}
+
 int64_t CacheType::getQuantizedRows(int64_t capacity) const {
+  if (isRing())
+    return getKeptRows() + getRingRows();
   if (ShapedType::isDynamic(capacity))
     return ShapedType::kDynamic;
-  int64_t beyond = std::max<int64_t>(capacity - getHeldTokens(), 0);
-  return beyond / getFlushTokens() * getFlushTokens();
+  return getFlushedTokens(capacity);
 }
 
 /// The components with rows of quantized tokens in `blocks`, sequences or
@@ -263,13 +324,14 @@ CacheType::getPoolComponents(int64_t pages) const {
 
 CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
   return get(getContext(), shape, getElementType(), getFormat(),
-             getExactFirst(), getRecent(), getResidual(), getPage());
+             getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
+             getKeepFirst());
 }
 
 CacheType CacheType::withoutPages() const {
   return get(getContext(), getShape(), getElementType(), getFormat(),
              getExactFirst(), getRecent(), getResidual(),
-             /*page=*/std::nullopt);
+             /*page=*/std::nullopt, getRing(), getKeepFirst());
 }
 
 std::optional<unsigned> CacheType::findComponent(ComponentKind kind) const {

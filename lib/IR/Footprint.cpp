@@ -107,20 +107,27 @@ FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
   SmallVector<StorageComponent> components =
       type.withoutPages().getComponents(length);
-  // Whole groups that have left the window are what storage for just so many
-  // tokens has rows for. The other tokens are exact, the first ones first.
-  int64_t exact = length;
-  for (const StorageComponent &component : components)
-    if (component.kind == ComponentKind::Codes ||
-        component.kind == ComponentKind::Values)
-      exact -= component.shape[kRows];
+  // Of whole groups that have left the window a ring has but the newest. The
+  // other tokens are exact, the first ones first.
+  int64_t flushed = type.getFlushedTokens(length);
+  int64_t exact = length - flushed;
   for (StorageComponent &component : components) {
-    if (component.kind != ComponentKind::First &&
-        component.kind != ComponentKind::Recent)
-      continue;
     int64_t &rows = component.shape[kRows];
-    rows = std::min(rows, exact);
-    exact -= rows;
+    switch (component.kind) {
+    case ComponentKind::Codes:
+    case ComponentKind::Values:
+      rows = std::min(rows, flushed);
+      break;
+    case ComponentKind::Scales:
+    case ComponentKind::Zeros:
+      rows = std::min(rows, flushed / type.getTokenGroup());
+      break;
+    case ComponentKind::First:
+    case ComponentKind::Recent:
+      rows = std::min(rows, exact);
+      exact -= rows;
+      break;
+    }
   }
   FailureOr<ByteSplit> split =
       addPageTails(type, length, sumUp(type, components));

@@ -300,7 +300,8 @@ static CacheType getCacheType(const SideMatcher &side, Value operand) {
                          .getElementType();
   return CacheType::get(operand.getContext(), shape, elementType, format,
                         /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
-                        /*page=*/std::nullopt);
+                        /*page=*/std::nullopt, /*ring=*/std::nullopt,
+                        /*keepFirst=*/0);
 }
 
 /// `component` with the four axes of a cache, of which `axes` are there; axes

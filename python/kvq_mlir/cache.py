@@ -15,6 +15,7 @@ from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import reorder as _reorder_ir
 from .pages import PageTable
+from .ring import Ring
 
 _ELEMENT_TEXTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
 
@@ -45,6 +46,8 @@ def cache_type(
     recent: int = 0,
     residual: int | None = None,
     page: int | None = None,
+    ring: int | None = None,
+    keep_first: int = 0,
 ) -> str:
     """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
     windows = f", exact_first = {exact_first}" if exact_first else ""
@@ -54,6 +57,10 @@ def cache_type(
         windows += f", residual = {residual}"
     if page is not None:
         windows += f", page = {page}"
+    if ring is not None:
+        windows += f", ring = {ring}"
+    if keep_first:
+        windows += f", keep_first = {keep_first}"
     return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, #kvq.format<{fmt}>{windows}>"
 
 
@@ -95,11 +102,14 @@ class Cache:
     the pages of each sequence, [batch, max_pages] integers, where the caller wants to choose: entry i is the page of
     quantized tokens i*page to (i+1)*page, and entries behind the last of them are never read. Pages are then neither
     taken nor shared: appends write where the table says, reorder and fork copy into the pages of their targets.
+    ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and the
+    newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence may
+    become, and takes no memory.
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual and page as given; type,
-    the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring and
+    keep_first as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
     residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
@@ -122,6 +132,8 @@ class Cache:
         page: int | None = None,
         pages: int | None = None,
         page_table: np.ndarray | None = None,
+        ring: int | None = None,
+        keep_first: int = 0,
         fill: int | None = None,
     ) -> None:
         check_type("fmt", fmt, Format)
@@ -136,12 +148,14 @@ class Cache:
             raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
         self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
         self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.residual, self.page = residual, page
+        self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
         self._held = exact_first + recent  # tokens that are never quantized
         self._flush = residual or fmt.tokens  # tokens that are quantized together
         self.has_window = has_window(fmt, recent, residual)
         self.type, self.dynamic_type = (  # one kernel serves every capacity
-            cache_type(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page)
+            cache_type(
+                *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+            )
             for tokens in (capacity, "?")
         )
         if page is None and not (pages is None and page_table is None):
@@ -153,6 +167,7 @@ class Cache:
         }
         self._arrays = tuple(self._storage.values())
         self._pages = None if page is None else self._make_pages(components[0][1][0], page_table)
+        self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
         self._lengths = np.zeros(batch, np.int64)
         self._flushed = np.zeros(batch, np.int64)
 
@@ -243,6 +258,8 @@ class Cache:
         compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, *where))
         self._flushed = self._flushed_after(new)
         self._lengths += new
+        if self._ring is not None:
+            self._ring.advance(self._stored)
 
     def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int]) -> None:
         """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool: page * page size + row.
@@ -293,7 +310,7 @@ class Cache:
 
         Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer
         exact tokens than the window holds, until appends have filled it again; with groups of several tokens it has to
-        lie on the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes
+        lie on the border of a group. A ring cannot go back to tokens that it has written over. Raises `Error`, a ValueError, with what was expected and found, and changes
         nothing then.
         """
         kept = self._check_lengths(lengths)
@@ -302,6 +319,8 @@ class Cache:
         self._lengths[:], self._flushed[:] = self._counts_within(kept)
         if self._pages is not None:
             self._pages.release(self._stored)
+        if self._ring is not None:
+            self._ring.cut(self._lengths)
 
     def _counts_within(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths and flushed counts of sequences of at most `kept` tokens."""
@@ -317,8 +336,15 @@ class Cache:
         sources = self._check_indices(indices, self.batch)
         self._copy_sequences(sources)
         self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
+        self._follow(np.array(sources))
+
+    def _follow(self, sources: np.ndarray) -> None:
+        """Pages and ring, once sequence b has become sequence sources[b]."""
         if self._pages is not None:
-            self._pages.share(np.array(sources), self._stored)
+            self._pages.share(sources, self._stored)
+        if self._ring is not None:
+            self._ring.copy(sources)
+            self._ring.cut(self._lengths)
 
     def _copy_sequences(self, sources: list[int]) -> None:
         """Copies what sequences do not share, each from sources[b]."""
@@ -346,10 +372,9 @@ class Cache:
         lengths, flushed = self._counts_within(kept)
         self._copy_from(self, dict.fromkeys(targets, source), (lengths, flushed))
         self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
-        if self._pages is not None:
-            sources = np.arange(self.batch)
-            sources[targets] = source
-            self._pages.share(sources, self._stored)
+        sources = np.arange(self.batch)
+        sources[targets] = source
+        self._follow(sources)
 
     def _check_indices(self, indices: Sequence[int], count: int | None = None) -> list[int]:
         """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
@@ -404,6 +429,8 @@ class Cache:
             residual=self.residual,
             page=self.page,
             page_table=None if self.page is None else np.arange(self._pages.table.shape[1])[np.newaxis],
+            ring=self.ring,
+            keep_first=self.keep_first,
         )
 
     def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
@@ -430,7 +457,8 @@ class Cache:
         return kept
 
     def _check_border(self, b: int, length: int) -> None:
-        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale."""
+        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale, and a ring has not
+        all tokens."""
         n, quantized = self.format.tokens, length - self.exact_first
         if 0 < quantized < self._flushed[b] and quantized % n:
             border = length - quantized % n
@@ -438,9 +466,12 @@ class Cache:
                 f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
                 f"{border + n} tokens"
             )
+        if self._ring is not None and length < self._lengths[b]:
+            self._ring.check_cut(b, length)
 
     def dequantize(self, out: np.ndarray | None = None) -> np.ndarray:
-        """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length.
+        """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and where
+        a ring does not hold them.
 
         Rebuilt by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
         given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
@@ -458,10 +489,14 @@ class Cache:
             (self.exact_first > 0, self.has_window),
             self.exact_first,
             self._pages is not None,
+            self.ring is not None,
         )
-        compiled.invoke("rebuild", (*self._arrays, self._lengths, self._stored, *self._tables, out))
+        bounds = () if self._ring is None else self._ring.row_bounds(self._lengths, self._stored)
+        compiled.invoke("rebuild", (*self._arrays, self._lengths, self._stored, *bounds, *self._tables, out))
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
+            if self._ring is not None:
+                out[b, :, self.keep_first : self._ring.oldest(self._lengths)[b]] = 0
         return out
 
     def _groups(self) -> int:

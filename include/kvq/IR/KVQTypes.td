@@ -38,6 +38,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
       of P tokens, a multiple of n, from one pool for all sequences. The exact
       windows stay per sequence.
 
+    - `ring = W`, `keep_first = F`: of longer sequences the first F tokens and the
+      newest W-F are kept; attention sees no others. Without `keep_first`, F is 0.
+
     Lengths and flushed counts are operands of the ops, owned by the host. A
     sequence of `length` tokens has `flushed` quantized ones,
     `max(flushed before, f(length))`; where a token lies is a function of its
@@ -63,8 +66,14 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     of the ops too. Entries for pages behind the last quantized token are never
     read, and two sequences may name the same page.
 
+    With a ring of W tokens, `codes` has K+S rows, K = ceil((F-E)/n)*n for the first
+    tokens and S = ceil((W-F)/n)*n for the newest; row r of the tables above is row
+    `r < K ? r : K + (r-K) mod S`, and metadata follows. So what is overwritten is
+    older than the newest W-F tokens, and a group that holds both kept and evicted
+    tokens is there as a whole.
+
     Storage components, in this order, contiguous, each only where it is needed
-    (C is the capacity, `rows` = f(C)):
+    (C is the capacity, `rows` = f(C), or K+S with a ring, whatever C is):
 
     | component | shape | element |
     |---|---|---|
@@ -95,8 +104,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     dynamic or below 1; an element type other than f16, bf16 and f32; negative
     windows; windows with `codes = none`; no `recent` though groups span several
     tokens; groups that do not divide head_dim; codes of a row that do not fill
-    whole bytes; a page of less than one token, or not of whole groups; more than
-    2^40 tokens anywhere.
+    whole bytes; a page of less than one token, or not of whole groups; a ring that
+    holds no token beside the first ones, fewer of these than `exact_first`, fewer
+    others than the exact window, or pages as well; more than 2^40 tokens anywhere.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -105,7 +115,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     "int64_t":$exactFirst,
     "std::optional<int64_t>":$recent,
     "std::optional<int64_t>":$residual,
-    "std::optional<int64_t>":$page);
+    "std::optional<int64_t>":$page,
+    "std::optional<int64_t>":$ring,
+    "int64_t":$keepFirst);
   let extraClassDeclaration = [{
     int64_t getBatch() const { return getShape()[0]; }
     int64_t getHeads() const { return getShape()[1]; }
@@ -128,9 +140,17 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     bool hasRecentWindow() const { return getRecentRows() != 0; }
 
     bool isPaged() const { return getPage().has_value(); }
+    bool isRing() const { return getRing().has_value(); }
+    /// Of a ring, the newest tokens that are kept beside the first ones.
+    int64_t getNewestTokens() const { return *getRing() - getKeepFirst(); }
+    /// Of a ring, rows of quantized tokens that stay, and those that go round.
+    int64_t getKeptRows() const;
+    int64_t getRingRows() const;
 
-    /// Rows of quantized tokens (all tokens of an exact format) that a sequence
-    /// of `capacity` tokens can come to hold.
+    /// Tokens of a sequence of `length` (all tokens, in an exact format) that
+    /// have been stored as codes by then: f(length).
+    int64_t getFlushedTokens(int64_t length) const;
+    /// Rows for them in a cache of that capacity.
     int64_t getQuantizedRows(int64_t capacity) const;
 
     /// The storage components for sequences of `capacity` tokens (dynamic

@@ -60,6 +60,7 @@ private:
   Value copySlice(OpBuilder &nested, Location loc, unsigned index,
                   const RowSlice &from, const RowSlice &to, Value target);
   void copyTokens();
+  void copyGroups(Value begin, Value end);
   void copyWindow(ComponentKind kind, Value begin, Value end);
 
   OpBuilder &builder;
@@ -84,8 +85,19 @@ Value HeadCopier::copySlice(OpBuilder &nested, Location loc, unsigned index,
   return to.insert(nested, loc, copied, target);
 }
 
-/// Copies what groups of tokens are stored as.
+/// Copies the quantized tokens that the cache still holds.
 void HeadCopier::copyTokens() {
+  if (!cache.isRing())
+    return copyGroups(copy.shared, copy.stored);
+  int64_t kept = cache.getKeptRows();
+  if (kept != 0)
+    copyGroups(copy.shared, math.min(copy.stored, kept));
+  Value oldest = math.sub(copy.stored, cache.getRingRows());
+  copyGroups(math.max(oldest, kept), copy.stored);
+}
+
+/// Copies what the groups of rows `begin` to `end` are stored as.
+void HeadCopier::copyGroups(Value begin, Value end) {
   int64_t group = cache.getTokenGroup();
   auto copyGroup = [&](OpBuilder &nested, Location loc, Value row,
                        ValueRange carried) {
@@ -106,8 +118,8 @@ void HeadCopier::copyTokens() {
     }
     scf::YieldOp::create(nested, loc, copied);
   };
-  auto loop = scf::ForOp::create(builder, loc, copy.shared, copy.stored,
-                                 math.constant(group), targets, copyGroup);
+  auto loop = scf::ForOp::create(builder, loc, begin, end, math.constant(group),
+                                 targets, copyGroup);
   targets.assign(loop.result_begin(), loop.result_end());
 }
 

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -194,13 +195,19 @@ Value kvq::getOptional(ValueRange values) {
 }
 
 RowPlace TokenRows::locate(OpBuilder &builder, Location loc, Value row) const {
-  if (!cache.isPaged())
-    return {sequence, row};
   IndexMath math(builder, loc);
-  int64_t page = *cache.getPage();
-  Value block =
-      extractIndex(builder, loc, pages, {sequence, math.div(row, page)});
-  return {block, math.rem(row, page)};
+  if (cache.isPaged()) {
+    int64_t page = *cache.getPage();
+    Value block =
+        extractIndex(builder, loc, pages, {sequence, math.div(row, page)});
+    return {block, math.rem(row, page)};
+  }
+  if (!cache.isRing())
+    return {sequence, row};
+  int64_t kept = cache.getKeptRows();
+  Value beyond = math.max(math.sub(row, kept), 0);
+  Value slot = math.add(math.rem(beyond, cache.getRingRows()), kept);
+  return {sequence, kept == 0 ? slot : math.min(row, slot)};
 }
 
 SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
@@ -210,22 +217,27 @@ SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
   IndexMath math(builder, loc);
   if (!areScattered())
     return body(builder, loc, begin, math.sub(end, begin), inits);
-  int64_t page = *cache.getPage();
-  auto run = [&](OpBuilder &nested, Location loc, Value index,
-                 ValueRange carried) {
+  // Runs are numbered; they end at the borders of pages, or of rounds of the
+  // ring, which begin behind the rows that stay.
+  int64_t size = cache.isPaged() ? *cache.getPage() : cache.getRingRows();
+  int64_t shift = cache.isPaged() ? 0
+                                  : llvm::alignTo(cache.getKeptRows(), size) -
+                                        cache.getKeptRows();
+  auto buildRun = [&](OpBuilder &nested, Location loc, Value run,
+                      ValueRange carried) {
     IndexMath math(nested, loc);
-    Value border = math.mul(index, page);
+    Value border = math.sub(math.mul(run, size), shift);
     Value first = math.max(begin, border);
-    Value count = math.sub(math.min(end, math.add(border, page)), first);
+    Value count = math.sub(math.min(end, math.add(border, size)), first);
     scf::YieldOp::create(nested, loc, body(nested, loc, first, count, carried));
   };
-  // No page where there is no row: its number may be anything.
-  Value pageEnd = math.div(math.add(end, page - 1), page);
+  // No run where there is no row: the number of its page may be anything.
+  Value runEnd = math.div(math.add(end, shift + size - 1), size);
   Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
                                         begin, end);
-  Value pageBegin = arith::SelectOp::create(builder, loc, isEmpty, pageEnd,
-                                            math.div(begin, page));
-  auto loop = scf::ForOp::create(builder, loc, pageBegin, pageEnd,
-                                 math.constant(1), inits, run);
+  Value runBegin = arith::SelectOp::create(
+      builder, loc, isEmpty, runEnd, math.div(math.add(begin, shift), size));
+  auto loop = scf::ForOp::create(builder, loc, runBegin, runEnd,
+                                 math.constant(1), inits, buildRun);
   return llvm::to_vector_of<Value>(loop.getResults());
 }

@@ -102,7 +102,7 @@ public:
 
   /// True if rows that follow each other may lie apart. Those of a token group
   /// do not.
-  bool areScattered() const { return cache.isPaged(); }
+  bool areScattered() const { return cache.isPaged() || cache.isRing(); }
 
   /// The place of `row`, which has to hold a token or be about to: nothing is
   /// known about the pages of others.

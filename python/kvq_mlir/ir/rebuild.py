@@ -13,13 +13,15 @@ def rebuild(
     windows: tuple[bool, bool],
     exact_first: int,
     paged: bool,
+    ring: bool,
 ) -> str:
-    """@rebuild(cache..., lengths, coded, pages?, out): tokens of sequence b into out[b, :, :lengths[b]], the rest as it
+    """@rebuild(cache..., lengths, coded, kept?, begin?, pages?, out): tokens of sequence b into out[b, :, :lengths[b]], the rest as it
     was.
 
     shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
     windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
     that are stored as codes (as values, in exact formats). paged: whether the cache has pages.
+    ring: whether it is a ring, of which only coded rows below kept[b] and from begin[b] on are there.
     """
     batch, heads, dim, element = shape
     tokens, scale, zero, groups = group
@@ -27,7 +29,8 @@ def rebuild(
     out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
     tile_tokens = TILE_TOKENS if tokens == 1 else tokens
     values = f"tensor<?x{dim}x{element}>"
-    parameter = f"\n    %pages: {page_table(batch)} {READ_ONLY}," if paged else ""
+    bounds = "".join(f"\n    %{name}: {counts} {READ_ONLY}," for name in ("kept", "begin")) if ring else ""
+    parameter = bounds + (f"\n    %pages: {page_table(batch)} {READ_ONLY}," if paged else "")
 
     def region(name: str, begin: str, end: str, before: str, after: str) -> str:
         """A loop over the tiles of a region."""
@@ -64,7 +67,11 @@ def rebuild(
     if has_first:
         loops += region("first", "%c0", "%first_end", last, "%o2")
         last = "%o2"
-    loops += region("codes", "%first_end", "%codes_end", last, "%o3")
+    if ring:
+        loops += region("codes", "%first_end", "%kept_end", last, "%o5")
+        loops += region("codes", "%ring_begin", "%codes_end", "%o5", "%o3")
+    else:
+        loops += region("codes", "%first_end", "%codes_end", last, "%o3")
     last = "%o3"
     if has_recent:
         loops += region("recent", "%codes_end", "%length", last, "%o4")
@@ -87,7 +94,7 @@ func.func @rebuild(
     %length = arith.index_cast %length_i64 : i64 to index
     %coded_b = arith.index_cast %coded_i64 : i64 to index
     %first_end = arith.minsi %length, %exact_first : index
-    %codes_end = arith.addi %first_end, %coded_b : index
+    %codes_end = arith.addi %first_end, %coded_b : index{_ring_bounds(counts) if ring else ""}
     %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loops}
       scf.yield {last} : {out}
     }}
@@ -96,6 +103,16 @@ func.func @rebuild(
   return %result : {out}
 }}
 """
+
+
+def _ring_bounds(counts: str) -> str:
+    return f"""
+    %kept_i64 = tensor.extract %kept[%b] : {counts}
+    %begin_i64 = tensor.extract %begin[%b] : {counts}
+    %kept_b = arith.index_cast %kept_i64 : i64 to index
+    %begin_b = arith.index_cast %begin_i64 : i64 to index
+    %kept_end = arith.addi %first_end, %kept_b : index
+    %ring_begin = arith.addi %exact_first, %begin_b : index"""
 
 
 def _widen(dim: int, element: str) -> str:
