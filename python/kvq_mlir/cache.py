@@ -226,19 +226,29 @@ class Cache:
         return dict(self._storage)
 
     def append(
-        self, x: np.ndarray, counts: Sequence[int] | None = None, *, starts: Sequence[int] | None = None
-    ) -> None:
+        self,
+        x: np.ndarray,
+        counts: Sequence[int] | None = None,
+        *,
+        starts: Sequence[int] | None = None,
+        count_saturated: bool = False,
+    ) -> np.ndarray | None:
         """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16 or float32.
 
         counts: how many of them belong to each sequence, the first ones; the rest is padding and is not read. Default:
         all. Tokens may also be packed, [total, kv_heads, head_dim], with starts, batch + 1 ascending rows: those of
         sequence b are rows starts[b] to starts[b + 1], and others are not read.
 
+        count_saturated: return how many of the elements that this call quantizes their codes cannot hold, int64
+        [batch, kv_heads]; tokens that wait in a window are counted when they leave it. Exact formats have no codes.
+
         Raises `Error`, a ValueError, with what was expected and found, and writes nothing then: for a wrong shape,
         counts beyond the tokens, a sequence that would outgrow the capacity, a pool without enough free pages, a page
         that the given table does not have. TypeError for another dtype.
         """
         element = element_text("the tokens", x)
+        if count_saturated and self.format.is_exact:
+            raise _kvq.Error("codes = none keeps elements exact: there is nothing that saturates")
         packed = starts is not None
         bounds = check_starts(self, x, counts, starts) if packed else check_tokens(self, x, counts)
         new = np.diff(bounds) if packed else bounds
@@ -252,14 +262,18 @@ class Cache:
             self.has_window,
             self._pages is not None,
             packed,
+            bool(count_saturated),
         )
         flushed = (self._flushed,) if self.has_window else ()
         where = (*self._tables, bounds) if packed else (bounds, *self._tables)
-        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, *where))
+        saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
+        arguments = (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
+        compiled.invoke("append", arguments)
         self._flushed = self._flushed_after(new)
         self._lengths += new
         if self._ring is not None:
             self._ring.advance(self._stored)
+        return saturated[0] if saturated else None
 
     def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int]) -> None:
         """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool: page * page size + row.

@@ -77,7 +77,8 @@ public:
         tokens(tokens), sequence(sequence), head(head), components(components) {
   }
 
-  /// The components after the append.
+  /// The components after the append, and with them the counts of saturated
+  /// elements where they are asked for.
   SmallVector<Value> append();
   /// The components after the first new token was stored at `place`.
   SmallVector<Value> store(const RowPlace &place);
@@ -87,6 +88,10 @@ private:
 
   Value &getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
+  }
+  /// Whether counts of saturated elements are carried behind the components.
+  bool countsSaturated() {
+    return components.size() > cache.getComponents().size();
   }
   RowPlace getWindowRow(Value row) { return {sequence.index, row}; }
   RowSlice getRows(const RowPlace &place, OpFoldResult count) {
@@ -115,6 +120,7 @@ private:
   Value gatherWindow(Value token, Value group);
   Value loadToken(Value newRow);
   void encodeGroup(Value group, const RowPlace &place);
+  void countSaturated(Value group, ValueRange metadata);
 
   OpBuilder &builder;
   Location loc;
@@ -308,6 +314,26 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
     component =
         metadataRow.insert(builder, loc, quantize.getResult(i + 1), component);
   }
+  if (countsSaturated())
+    countSaturated(group, quantize.getResults().drop_front());
+}
+
+/// Adds the saturated elements of `group` to the count of its sequence and
+/// head.
+void HeadAppender::countSaturated(Value group, ValueRange metadata) {
+  Value &counts = components.back();
+  auto type = RankedTensorType::get({}, builder.getI64Type());
+  SmallVector<OpFoldResult> place = {sequence.index, head};
+  SmallVector<OpFoldResult> ones(2, builder.getIndexAttr(1));
+  Value count = tensor::ExtractSliceOp::create(builder, loc, type, counts,
+                                               place, ones, ones);
+  SmallVector<Value> inputs = {group};
+  llvm::append_range(inputs, metadata);
+  count = CountSaturatedOp::create(builder, loc, type, cache.getFormat(),
+                                   inputs, count)
+              .getResult();
+  counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
+                                         ones, ones);
 }
 
 void HeadAppender::flushGroups() {
@@ -382,7 +408,7 @@ static Sequence buildSequence(OpBuilder &builder, Location loc, AppendOp op,
           TokenRows(cache, index, getOptional(adaptor.getPages()))};
 }
 
-/// A loop over `count` steps that carries the components.
+/// A loop over `count` steps that carries the components, and what is counted.
 static SmallVector<Value>
 buildLoop(OpBuilder &builder, Location loc, Value count, ValueRange components,
           llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
@@ -400,7 +426,8 @@ buildLoop(OpBuilder &builder, Location loc, Value count, ValueRange components,
 
 /// Appends to each sequence behind the tokens that it has.
 static SmallVector<Value> appendToSequences(OpBuilder &builder, Location loc,
-                                            AppendOp op, Adaptor adaptor) {
+                                            AppendOp op, Adaptor adaptor,
+                                            ValueRange carried) {
   CacheType cache = op.getCache().getType();
   NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
   IndexMath math(builder, loc);
@@ -415,14 +442,15 @@ static SmallVector<Value> appendToSequences(OpBuilder &builder, Location loc,
     };
     return buildLoop(nested, loc, heads, carried, appendHead);
   };
-  return buildLoop(builder, loc, math.constant(cache.getBatch()),
-                   adaptor.getCache(), appendSequence);
+  return buildLoop(builder, loc, math.constant(cache.getBatch()), carried,
+                   appendSequence);
 }
 
 /// Stores each packed token in its slot of the pool, none where that is
 /// negative.
 static SmallVector<Value> appendToSlots(OpBuilder &builder, Location loc,
-                                        AppendOp op, Adaptor adaptor) {
+                                        AppendOp op, Adaptor adaptor,
+                                        ValueRange carried) {
   CacheType cache = op.getCache().getType();
   int64_t page = *cache.getPage();
   NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
@@ -456,15 +484,23 @@ static SmallVector<Value> appendToSlots(OpBuilder &builder, Location loc,
   };
   Value total = getValueOrCreateConstantIndexOp(
       builder, loc, tensor::getMixedSize(builder, loc, tokens.tensor, 0));
-  return buildLoop(builder, loc, total, adaptor.getCache(), storeToken);
+  return buildLoop(builder, loc, total, carried, storeToken);
 }
 
 LogicalResult
 AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
                                ConversionPatternRewriter &rewriter) const {
+  SmallVector<Value> carried(adaptor.getCache());
+  llvm::append_range(carried, adaptor.getSaturated());
   auto append = op.getSlots() ? appendToSlots : appendToSequences;
-  rewriter.replaceOpWithMultiple(op,
-                                 {append(rewriter, op.getLoc(), op, adaptor)});
+  SmallVector<Value> appended =
+      append(rewriter, op.getLoc(), op, adaptor, carried);
+  size_t components = adaptor.getCache().size();
+  SmallVector<SmallVector<Value>> results = {
+      SmallVector<Value>(ArrayRef(appended).take_front(components))};
+  if (op.getNewSaturated())
+    results.emplace_back(ArrayRef(appended).drop_front(components));
+  rewriter.replaceOpWithMultiple(op, std::move(results));
   return success();
 }
 
