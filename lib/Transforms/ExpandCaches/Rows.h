@@ -151,6 +151,8 @@ void populateLoadTilePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 void populateReorderPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns);
+void populateShiftPatterns(const TypeConverter &converter,
+                           RewritePatternSet &patterns);
 void populateTruncatePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 
