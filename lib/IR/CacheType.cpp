@@ -166,7 +166,9 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (residual && *residual % group != 0)
     return emitError() << "expected residual to be whole groups of " << group
                        << " tokens, got " << *residual;
-  return format.verifyHeadDim(emitError, shape[3]);
+  if (failed(format.verifyHeads(emitError, shape[1])))
+    return failure();
+  return format.resolveHeads(shape[1]).verifyHeadDim(emitError, shape[3]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,9 +197,13 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
   FormatInterface format = getFormat();
   int64_t headDim = getHeadDim();
   SmallVector<StorageComponent> components;
-  auto add = [&](ComponentKind kind, int64_t rows, int64_t rowSize, Type type) {
+  auto add = [&](ComponentKind kind, int64_t rows, int64_t rowSize, Type type,
+                 int64_t sharingHeads = 1) {
     components.push_back(
-        {kind, {getBatch(), getHeads(), rows, rowSize}, type, kAlignment});
+        {kind,
+         {getBatch(), getHeads() / sharingHeads, rows, rowSize},
+         type,
+         kAlignment});
   };
 
   int64_t rows = getQuantizedRows(*this, capacity);
@@ -209,9 +215,10 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
     add(ComponentKind::Codes, rows, format.getPackedBytes(headDim),
         IntegerType::get(getContext(), 8));
-    add(ComponentKind::Scales, groupRows, groupsPerRow, format.getScaleType());
+    add(ComponentKind::Scales, groupRows, groupsPerRow, format.getScaleType(),
+        getGroupHeads());
     if (Type zero = format.getZeroType())
-      add(ComponentKind::Zeros, groupRows, groupsPerRow, zero);
+      add(ComponentKind::Zeros, groupRows, groupsPerRow, zero, getGroupHeads());
   }
   if (getExactFirst() != 0)
     add(ComponentKind::First, getExactFirst(), headDim, getElementType());

@@ -34,6 +34,7 @@ struct FormatFields {
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
+  std::optional<int64_t> heads;
 };
 
 } // namespace
@@ -128,6 +129,8 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseCodes(parser, fields);
   if (name == "group")
     return parseGroup(parser, fields);
+  if (name == "heads")
+    return parseExtent(parser, fields.heads.emplace());
   if (name == "scale")
     return parser.parseType(fields.scale);
   if (name == "zero")
@@ -135,8 +138,8 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
   if (name == "range")
     return parseRange(parser, fields);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, got '" << name
-         << "'";
+         << "expected one of codes, group, heads, scale, zero, range, got '"
+         << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -152,10 +155,11 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.scale || fields.zero || fields.range)) {
+  if (exact && (fields.group || fields.heads || fields.scale || fields.zero ||
+                fields.range)) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero or range";
+           "group, heads, scale, zero or range";
     return {};
   }
   if (exact)
@@ -171,7 +175,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps);
+      fields.clip, fields.steps, fields.heads.value_or(1));
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -188,7 +192,12 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printExtent(printer, getTokens());
     printer << ", ";
     printExtent(printer, getChannels());
-    printer << "], scale = " << getScale();
+    printer << "]";
+    if (getHeads() != 1) {
+      printer << ", heads = ";
+      printExtent(printer, getHeads());
+    }
+    printer << ", scale = " << getScale();
     if (getZero())
       printer << ", zero = " << stringifyZeroKind(getZeroKind()) << " "
               << getZero();
@@ -289,8 +298,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip,
-                                 int64_t steps) {
+                                 RangePolicy range, APFloat clip, int64_t steps,
+                                 int64_t heads) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -321,6 +330,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
+  if (heads < 1 && heads != kWholeAxis)
+    return emitError() << "expected a positive number of heads, got " << heads;
   return success();
 }
 
@@ -329,7 +340,9 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 static LogicalResult
 verifyCodeValues(function_ref<InFlightDiagnostic()> emitError,
                  FormatAttr format) {
-  if (format.getRange() != RangePolicy::Norm)
+  // Without the number of heads the size is not known.
+  if (format.getRange() != RangePolicy::Norm ||
+      format.getHeads() == FormatAttr::kWholeAxis)
     return success();
   auto codebook = cast<CodebookAttr>(format.getCodes());
   SmallVector<float> values = format.getCodebookValues();
@@ -370,7 +383,7 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1);
+                         APFloat(1.0f), /*steps=*/1, /*heads=*/1);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -378,7 +391,24 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps());
+                         getClip(), getSteps(), getHeads());
+}
+
+FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
+  if (getHeads() != kWholeAxis)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getClip(), getSteps(), kvHeads);
+}
+
+LogicalResult
+FormatAttr::verifyHeads(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t kvHeads) const {
+  if (int64_t group = getGroupHeads(kvHeads); kvHeads % group != 0)
+    return emitError() << "group of " << group << " heads does not divide "
+                       << kvHeads << " KV heads";
+  return success();
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -395,6 +425,10 @@ int64_t FormatAttr::getGroupTokens() const { return getTokens(); }
 
 int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
   return getChannels() == kWholeAxis ? headDim : getChannels();
+}
+
+int64_t FormatAttr::getGroupHeads(int64_t kvHeads) const {
+  return getHeads() == kWholeAxis ? kvHeads : getHeads();
 }
 
 Type FormatAttr::getScaleType() const { return getScale(); }

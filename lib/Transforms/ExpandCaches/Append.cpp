@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each sequence and head, in this order:
+// For each sequence and head (heads that share metadata together), in this
+// order:
 //
 //  1. tokens that belong to the exact first ones go to `first`;
 //  2. token groups that leave the recent window (all new tokens, where there is
@@ -51,7 +52,8 @@ struct Sequence {
   Value flushed, newFlushed;
 };
 
-/// Builds the append of the tokens of one head of one sequence.
+/// Builds the append of the tokens of one head of one sequence, or of the heads
+/// from `head` on that share metadata.
 class HeadAppender {
 public:
   HeadAppender(OpBuilder &builder, Location loc, CacheType cache, Value tokens,
@@ -66,6 +68,7 @@ public:
 
 private:
   using LoopBody = llvm::function_ref<void(HeadAppender &, Value)>;
+  using HeadBody = llvm::function_ref<void(HeadAppender &)>;
 
   Value &getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
@@ -82,6 +85,8 @@ private:
   /// A loop from `begin` to `end` that carries the components; `body` builds
   /// one step, on an appender of its own.
   void loop(Value begin, Value end, int64_t step, LoopBody body);
+  /// `body` for each of the heads that share metadata.
+  void forEachHead(HeadBody body);
 
   void storeExact(ComponentKind kind, Value row, Value token,
                   OpFoldResult count);
@@ -89,7 +94,9 @@ private:
   void storeValues();
   void storeRecent();
   void flushGroups();
+  Value gatherHeads(Value token);
   Value gatherGroup(Value token);
+  Value fillGroup(Value token, Value group);
   Value gatherWindow(Value token, Value first, Value group);
   void encodeGroup(Value group, Value row);
   void countSaturated(Value group, ValueRange metadata);
@@ -145,6 +152,17 @@ void HeadAppender::loop(Value begin, Value end, int64_t step, LoopBody body) {
   components = llvm::to_vector_of<Value>(loop.getResults());
 }
 
+void HeadAppender::forEachHead(HeadBody body) {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return body(*this);
+  loop(head, math.add(head, heads), /*step=*/1,
+       [&](HeadAppender &step, Value head) {
+         step.head = head;
+         body(step);
+       });
+}
+
 //===----------------------------------------------------------------------===//
 // Exact tokens
 //===----------------------------------------------------------------------===//
@@ -189,7 +207,39 @@ void HeadAppender::storeRecent() {
 // Quantized tokens
 //===----------------------------------------------------------------------===//
 
-/// The group of tokens from position `token`, in the cache's element type.
+/// The group of tokens from position `token`, in the cache's element type: of
+/// one head, or with an axis of the heads that share metadata.
+Value HeadAppender::gatherHeads(Value token) {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return gatherGroup(token);
+  int64_t size = cache.getTokenGroup(), headDim = cache.getHeadDim();
+  Value all = tensor::EmptyOp::create(builder, loc, {heads, size, headDim},
+                                      cache.getElementType());
+  auto type = RankedTensorType::get({size, headDim}, cache.getElementType());
+  auto gather = [&](OpBuilder &nested, Location loc, Value i,
+                    ValueRange carried) {
+    HeadAppender one(nested, loc, cache, tokens, sequence,
+                     IndexMath(nested, loc).add(head, i), components);
+    OpFoldResult zero = nested.getIndexAttr(0), unit = nested.getIndexAttr(1);
+    SmallVector<OpFoldResult> offsets = {i, zero, zero}, strides(3, unit);
+    SmallVector<OpFoldResult> sizes = {unit, nested.getIndexAttr(size),
+                                       nested.getIndexAttr(headDim)};
+    Value group = tensor::ExtractSliceOp::create(nested, loc, type, carried[0],
+                                                 offsets, sizes, strides);
+    group = one.fillGroup(token, group);
+    scf::YieldOp::create(nested, loc,
+                         tensor::InsertSliceOp::create(nested, loc, group,
+                                                       carried[0], offsets,
+                                                       sizes, strides)
+                             .getResult());
+  };
+  return scf::ForOp::create(builder, loc, math.constant(0),
+                            math.constant(heads), math.constant(1), all, gather)
+      .getResult(0);
+}
+
+/// The group of tokens of one head.
 Value HeadAppender::gatherGroup(Value token) {
   Value first = math.sub(token, sequence.length);
   Type elementType = cache.getElementType();
@@ -199,6 +249,12 @@ Value HeadAppender::gatherGroup(Value token) {
     return getRow(first).extract(builder, loc, tokens);
   Value group = tensor::EmptyOp::create(
       builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
+  return fillGroup(token, group);
+}
+
+/// Fills `group` with the tokens of one head from position `token` on.
+Value HeadAppender::fillGroup(Value token, Value group) {
+  Value first = math.sub(token, sequence.length);
   if (cache.hasRecentWindow())
     return gatherWindow(token, first, group);
   return roundRows(builder, loc, getRow(first).extract(builder, loc, tokens),
@@ -230,18 +286,25 @@ Value HeadAppender::gatherWindow(Value token, Value first, Value group) {
 /// Quantizes `group` into the rows from `row`: straight into the components,
 /// except for codes that are packed on the way.
 void HeadAppender::encodeGroup(Value group, Value row) {
-  FormatInterface format = cache.getFormat();
+  FormatInterface format = cache.getFormat().resolveHeads(cache.getHeads());
   int64_t size = cache.getTokenGroup();
   RowSlice codeRows = getRows(row, builder.getIndexAttr(size));
   RowSlice metadataRow = getRow(math.div(row, size));
+  SmallVector<int64_t> codesShape = {size, cache.getHeadDim()};
+  if (int64_t heads = cache.getGroupHeads(); heads != 1) {
+    codeRows.heads = heads;
+    metadataRow.heads = 1;
+    metadataRow.head = math.div(head, heads);
+    codesShape.insert(codesShape.begin(), heads);
+  }
   Value &codes = getComponent(ComponentKind::Codes);
   Value bytes = codeRows.extract(builder, loc, codes);
   bool packed = format.getCodeBits() < 8;
 
   SmallVector<Value> targets = {bytes};
   if (packed)
-    targets[0] = tensor::EmptyOp::create(
-        builder, loc, {size, cache.getHeadDim()}, builder.getI8Type());
+    targets[0] =
+        tensor::EmptyOp::create(builder, loc, codesShape, builder.getI8Type());
   SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
   if (format.getZeroType())
     metadata.push_back(ComponentKind::Zeros);
@@ -269,25 +332,31 @@ void HeadAppender::encodeGroup(Value group, Value row) {
 /// head.
 void HeadAppender::countSaturated(Value group, ValueRange metadata) {
   Value &counts = components.back();
-  auto type = RankedTensorType::get({}, builder.getI64Type());
+  int64_t heads = cache.getGroupHeads();
+  SmallVector<int64_t> shape;
+  if (heads != 1)
+    shape.push_back(heads);
+  auto type = RankedTensorType::get(shape, builder.getI64Type());
   SmallVector<OpFoldResult> place = {sequence.index, head};
   SmallVector<OpFoldResult> ones(2, builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes = {ones[0], builder.getIndexAttr(heads)};
   Value count = tensor::ExtractSliceOp::create(builder, loc, type, counts,
-                                               place, ones, ones);
+                                               place, sizes, ones);
   SmallVector<Value> inputs = {group};
   llvm::append_range(inputs, metadata);
-  count = CountSaturatedOp::create(builder, loc, type, cache.getFormat(),
-                                   inputs, count)
+  count = CountSaturatedOp::create(
+              builder, loc, type,
+              cache.getFormat().resolveHeads(cache.getHeads()), inputs, count)
               .getResult();
   counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
-                                         ones, ones);
+                                         sizes, ones);
 }
 
 void HeadAppender::flushGroups() {
   loop(sequence.flushed, sequence.newFlushed, cache.getTokenGroup(),
        [&](HeadAppender &step, Value row) {
          Value token = step.math.add(row, cache.getExactFirst());
-         step.encodeGroup(step.gatherGroup(token), row);
+         step.encodeGroup(step.gatherHeads(token), row);
        });
 }
 
@@ -297,10 +366,10 @@ SmallVector<Value> HeadAppender::append() {
     return components;
   }
   if (cache.getExactFirst() != 0)
-    storeFirst();
+    forEachHead([](HeadAppender &head) { head.storeFirst(); });
   flushGroups();
   if (cache.hasRecentWindow())
-    storeRecent();
+    forEachHead([](HeadAppender &head) { head.storeRecent(); });
   return components;
 }
 
@@ -355,6 +424,7 @@ AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
   IndexMath math(rewriter, loc);
   Value zero = math.constant(0), one = math.constant(1);
   Value heads = math.constant(cache.getHeads());
+  Value headStep = math.constant(cache.getGroupHeads());
   auto appendSequence = [&](OpBuilder &builder, Location loc, Value index,
                             ValueRange carried) {
     Sequence sequence = buildSequence(builder, loc, cache, index, tokens,
@@ -366,8 +436,8 @@ AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
       SmallVector<Value> appended = appender.append();
       scf::YieldOp::create(builder, loc, appended);
     };
-    auto loop =
-        scf::ForOp::create(builder, loc, zero, heads, one, carried, appendHead);
+    auto loop = scf::ForOp::create(builder, loc, zero, heads, headStep, carried,
+                                   appendHead);
     scf::YieldOp::create(builder, loc, loop.getResults());
   };
   SmallVector<Value> carried(adaptor.getCache());

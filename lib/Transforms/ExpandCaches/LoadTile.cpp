@@ -95,11 +95,13 @@ Value TileLoader::loadCodes(Value row) {
 }
 
 Value TileLoader::loadMetadata(ComponentKind kind, Value row) {
-  int64_t group = cache.getTokenGroup();
-  if (group == 1)
-    return loadRange(kind, row);
-  return getRows(math.div(row, group), builder.getIndexAttr(1))
-      .extract(builder, loc, getComponent(kind));
+  RowSlice rows = getRows(row, extent);
+  rows.head = math.div(head, cache.getGroupHeads());
+  if (int64_t group = cache.getTokenGroup(); group != 1) {
+    rows.row = math.div(row, group);
+    rows.count = builder.getIndexAttr(1);
+  }
+  return rows.extract(builder, loc, getComponent(kind));
 }
 
 /// Tokens of the recent window may wrap round the end of its ring, so they are

@@ -76,7 +76,11 @@ void HeadCopier::copyRows(ComponentKind kind, Value begin, Value end) {
     if (kind == ComponentKind::Recent)
       row = getRingSlot(math, cache, row);
     OpFoldResult one = nested.getIndexAttr(1);
-    RowSlice from{copy.source, head, row, one}, to{copy.target, head, row, one};
+    bool isMetadata =
+        kind == ComponentKind::Scales || kind == ComponentKind::Zeros;
+    Value place = isMetadata ? math.div(head, cache.getGroupHeads()) : head;
+    RowSlice from{copy.source, place, row, one},
+        to{copy.target, place, row, one};
     Value source = from.extract(nested, loc, sources[index]);
     Value target = to.extract(nested, loc, carried[0]);
     Value copied =

@@ -39,6 +39,8 @@ Value IndexMath::min(Value lhs, Value rhs) {
 }
 
 Value IndexMath::div(Value lhs, int64_t rhs) {
+  if (rhs == 1)
+    return lhs;
   return builder.createOrFold<arith::DivUIOp>(loc, lhs, constant(rhs));
 }
 
@@ -77,7 +79,8 @@ struct SliceBounds {
     auto type = cast<RankedTensorType>(component.getType());
     OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
     offsets = {slice.batch, slice.head, slice.row, zero};
-    sizes = {one, one, slice.count, builder.getIndexAttr(type.getDimSize(3))};
+    sizes = {one, builder.getIndexAttr(slice.heads.value_or(1)), slice.count,
+             builder.getIndexAttr(type.getDimSize(3))};
     strides.assign(4, one);
   }
 
@@ -105,8 +108,10 @@ Value RowSlice::extract(OpBuilder &builder, Location loc,
                         Value component) const {
   auto type = cast<RankedTensorType>(component.getType());
   SliceBounds bounds(builder, *this, component);
-  auto rows = RankedTensorType::get(
-      {getStaticExtent(count), type.getDimSize(3)}, type.getElementType());
+  SmallVector<int64_t> shape = {getStaticExtent(count), type.getDimSize(3)};
+  if (heads)
+    shape.insert(shape.begin(), *heads);
+  auto rows = RankedTensorType::get(shape, type.getElementType());
   return tensor::ExtractSliceOp::create(builder, loc, rows, component,
                                         bounds.offsets, bounds.sizes,
                                         bounds.strides);

@@ -64,8 +64,10 @@ struct RowSlice {
   Value head;
   Value row;
   OpFoldResult count;
+  /// Heads from `head` on, as an axis of their own; without it the one head.
+  std::optional<int64_t> heads = std::nullopt;
 
-  /// The rows as a `count x row size` tensor.
+  /// The rows as a `[heads x] count x row size` tensor.
   Value extract(OpBuilder &builder, Location loc, Value component) const;
   /// `component` with the rows replaced by `rows`.
   Value insert(OpBuilder &builder, Location loc, Value rows,
