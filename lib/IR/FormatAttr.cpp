@@ -35,6 +35,7 @@ struct FormatFields {
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
   std::optional<int64_t> heads;
+  RuleAttr rule;
 };
 
 } // namespace
@@ -137,8 +138,11 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rule")
+    return parser.parseAttribute(fields.rule);
   return parser.emitError(loc)
-         << "expected one of codes, group, heads, scale, zero, range, got '"
+         << "expected one of codes, group, heads, scale, zero, range, rule, got "
+            "'"
          << name << "'";
 }
 
@@ -155,11 +159,10 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.heads || fields.scale || fields.zero ||
-                fields.range)) {
+  if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, heads, scale, zero or range";
+           "group, heads, scale, zero, range or rule";
     return {};
   }
   if (exact)
@@ -175,7 +178,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps, fields.heads.value_or(1));
+      fields.clip, fields.steps, fields.heads.value_or(1),
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -206,6 +210,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
+    if (!getRule().isDefault())
+      printer << ", rule = " << getRule();
   }
   printer << ">";
 }
@@ -299,7 +305,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
-                                 int64_t heads) {
+                                 int64_t heads, RuleAttr rule) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -321,7 +327,10 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)))
+      failed(
+          verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)) ||
+      failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero,
+                               range)))
     return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -383,7 +392,8 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1, /*heads=*/1);
+                         APFloat(1.0f), /*steps=*/1, /*heads=*/1,
+                         RuleAttr::getDefault(context));
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -391,7 +401,7 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), getHeads());
+                         getClip(), getSteps(), getHeads(), getRule());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
@@ -399,7 +409,7 @@ FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), kvHeads);
+                         getClip(), getSteps(), kvHeads, getRule());
 }
 
 LogicalResult

@@ -195,6 +195,10 @@ LogicalResult CountSaturatedOp::verify() {
       failed(verifyHeadGroups(*this, getFormat(), rows.getType(),
                               /*takesOneHead=*/false)))
     return failure();
+  if (getFormat().encodesUnrounded())
+    return emitOpError("elements are counted under stored metadata: expected a "
+                       "rule with metadata = stored, got ")
+           << getFormat();
   auto type = cast<RankedTensorType>(rows.getType());
   TypeRange inputs(getInputs());
   if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),

@@ -14,11 +14,13 @@ from .cache import Cache
 from .compiler import parse, run_pipeline
 from .format import Format
 from .ops import Quantized, attention, count_saturated, dequantize, quantize
+from .policy import Policy
 
 __all__ = [
     "Cache",
     "Error",
     "Format",
+    "Policy",
     "Quantized",
     "attention",
     "count_saturated",

@@ -276,3 +276,12 @@ func.func @shared_scale_for_each_head(%x: tensor<6x8x64xf16>, %c: tensor<6x8x64x
   %r:2 = kvq.quantize #f ins(%x : tensor<6x8x64xf16>) outs(%c, %s : tensor<6x8x64xi8>, tensor<6x8x2xf16>) -> tensor<6x8x64xi8>, tensor<6x8x2xf16>
   return
 }
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rule = #kvq.rule<metadata = unrounded, scale = nearest>>
+func.func @count_unrounded(%x: tensor<8x64xf16>, %s: tensor<8x2xf16>, %n: tensor<i64>) {
+  // expected-error@+1 {{elements are counted under stored metadata: expected a rule with metadata = stored, got #kvq.format<}}
+  %r = kvq.count_saturated #f ins(%x, %s : tensor<8x64xf16>, tensor<8x2xf16>) outs(%n : tensor<i64>) -> tensor<i64>
+  return
+}
