@@ -219,7 +219,7 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads/h, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
         and r = page.
@@ -525,7 +525,7 @@ class Cache:
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
-            str(self.format),
+            str(self.format.for_heads(self.kv_heads)),
             (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
             (self.exact_first > 0, self.has_window),
             self.exact_first,

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each sequence and head: the groups behind the dropped ones move forward, in
-// order, so that none is overwritten before it has moved; then the slots of the
-// recent window, which follow from positions, rotate, by three reversals. Rows
-// pass through scratch, as source and target are one component.
+// For each sequence and head: the groups behind the dropped ones move forward,
+// in order, so that none is overwritten before it has moved; then the slots of
+// the recent window, which follow from positions, rotate, by three reversals.
+// Rows pass through scratch, as source and target are one component.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,8 @@ struct Gap {
   TokenRows rows;
 };
 
-/// Builds the shift of one head of a sequence.
+/// Builds the shift of one head of a sequence; of groups of tokens, of the
+/// heads from `head` on that share metadata.
 class HeadShifter {
 public:
   HeadShifter(OpBuilder &builder, Location loc, CacheType cache, const Gap &gap,
@@ -49,12 +50,12 @@ public:
       : builder(builder), loc(loc), math(builder, loc), cache(cache), gap(gap),
         head(head), components(components) {}
 
-  /// The components after the shift.
-  SmallVector<Value> run();
+  /// The components after the groups behind the gap have moved.
+  SmallVector<Value> moveGroups();
+  /// The components after the slots of the window have moved.
+  SmallVector<Value> rotateWindow();
 
 private:
-  void moveGroups();
-  void rotateWindow();
   void reverseRows(Value begin, Value end);
 
   OpBuilder &builder;
@@ -87,32 +88,31 @@ static Value store(OpBuilder &builder, Location loc, const RowSlice &rows,
   return rows.insert(builder, loc, stored, component);
 }
 
-void HeadShifter::moveGroups() {
+SmallVector<Value> HeadShifter::moveGroups() {
   int64_t group = cache.getTokenGroup();
   auto moveGroup = [&](OpBuilder &nested, Location loc, Value row,
                        ValueRange carried) {
     IndexMath math(nested, loc);
     RowPlace from = gap.rows.locate(nested, loc, row);
     RowPlace to = gap.rows.locate(nested, loc, math.sub(row, gap.count));
-    auto getSlice = [&](const RowPlace &place, ComponentKind kind) -> RowSlice {
-      if (isMetadata(kind))
-        return {place.block, head, math.div(place.row, group),
-                nested.getIndexAttr(1)};
-      return {place.block, head, place.row, nested.getIndexAttr(group)};
+    auto getSlice = [&](const RowPlace &place, ComponentKind kind) {
+      RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+      if (int64_t heads = cache.getGroupHeads();
+          heads != 1 && !isMetadata(kind))
+        rows.heads = heads;
+      return rows;
     };
     SmallVector<Value> moved(carried);
     for (ComponentKind kind : getTokenComponents(cache)) {
       Value &component = moved[*cache.findComponent(kind)];
       Value scratch = load(nested, loc, getSlice(from, kind), component);
-      component =
-          store(nested, loc, getSlice(to, kind), scratch, component);
+      component = store(nested, loc, getSlice(to, kind), scratch, component);
     }
     scf::YieldOp::create(nested, loc, moved);
   };
-  auto loop =
-      scf::ForOp::create(builder, loc, gap.end, gap.stored,
-                         math.constant(group), components, moveGroup);
-  components = llvm::to_vector_of<Value>(loop.getResults());
+  auto loop = scf::ForOp::create(builder, loc, gap.end, gap.stored,
+                                 math.constant(group), components, moveGroup);
+  return llvm::to_vector_of<Value>(loop.getResults());
 }
 
 /// Reverses the order of the window's rows `begin` to `end`.
@@ -138,19 +138,13 @@ void HeadShifter::reverseRows(Value begin, Value end) {
 }
 
 /// Moves each row of the window `count` slots forward, round the ring.
-void HeadShifter::rotateWindow() {
+SmallVector<Value> HeadShifter::rotateWindow() {
   int64_t slots = cache.getRecentRows();
   Value zero = math.constant(0), size = math.constant(slots);
   Value distance = math.rem(gap.count, slots);
   reverseRows(zero, distance);
   reverseRows(distance, size);
   reverseRows(zero, size);
-}
-
-SmallVector<Value> HeadShifter::run() {
-  moveGroups();
-  if (cache.hasRecentWindow())
-    rotateWindow();
   return components;
 }
 
@@ -168,39 +162,58 @@ static Gap buildGap(OpBuilder &builder, Location loc, ShiftOp op,
                      ? extract(adaptor.getFlushed())
                      : buildFlushed(math, cache, extract(adaptor.getLengths()));
   // Nothing moves where nothing is dropped, whatever `begin` is.
-  Value isEmpty = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq, count, math.constant(0));
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        count, math.constant(0));
   Value end = arith::SelectOp::create(builder, loc, isEmpty, stored,
                                       math.add(begin, count));
   return {index, end, count, stored,
           TokenRows(cache, index, getOptional(adaptor.getPages()))};
 }
 
+/// A loop over `count` steps of `size` that carries the components.
+static SmallVector<Value>
+buildLoop(OpBuilder &builder, Location loc, int64_t count, int64_t size,
+          ValueRange components,
+          llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
+                                                ValueRange)>
+              body) {
+  IndexMath math(builder, loc);
+  auto step = [&](OpBuilder &nested, Location loc, Value index,
+                  ValueRange carried) {
+    scf::YieldOp::create(nested, loc, body(nested, loc, index, carried));
+  };
+  auto loop =
+      scf::ForOp::create(builder, loc, math.constant(0), math.constant(count),
+                         math.constant(size), components, step);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
 LogicalResult
 ShiftPattern::matchAndRewrite(ShiftOp op, OneToNOpAdaptor adaptor,
                               ConversionPatternRewriter &rewriter) const {
-  Location loc = op.getLoc();
   CacheType cache = op.getCache().getType();
-  IndexMath math(rewriter, loc);
-  Value zero = math.constant(0), one = math.constant(1);
-  Value heads = math.constant(cache.getHeads());
+  int64_t heads = cache.getHeads();
   auto shiftSequence = [&](OpBuilder &builder, Location loc, Value index,
                            ValueRange carried) {
     Gap gap = buildGap(builder, loc, op, adaptor, index);
-    auto shiftHead = [&](OpBuilder &builder, Location loc, Value head,
-                         ValueRange carried) {
-      HeadShifter shifter(builder, loc, cache, gap, head, carried);
-      SmallVector<Value> shifted = shifter.run();
-      scf::YieldOp::create(builder, loc, shifted);
+    auto moveGroups = [&](OpBuilder &nested, Location loc, Value head,
+                          ValueRange carried) {
+      return HeadShifter(nested, loc, cache, gap, head, carried).moveGroups();
     };
-    auto loop =
-        scf::ForOp::create(builder, loc, zero, heads, one, carried, shiftHead);
-    scf::YieldOp::create(builder, loc, loop.getResults());
+    SmallVector<Value> moved = buildLoop(
+        builder, loc, heads, cache.getGroupHeads(), carried, moveGroups);
+    if (!cache.hasRecentWindow())
+      return moved;
+    auto rotateWindow = [&](OpBuilder &nested, Location loc, Value head,
+                            ValueRange carried) {
+      return HeadShifter(nested, loc, cache, gap, head, carried).rotateWindow();
+    };
+    return buildLoop(builder, loc, heads, 1, moved, rotateWindow);
   };
-  auto loop =
-      scf::ForOp::create(rewriter, loc, zero, math.constant(cache.getBatch()),
-                         one, adaptor.getCache(), shiftSequence);
-  rewriter.replaceOpWithMultiple(op, {loop.getResults()});
+  SmallVector<Value> shifted =
+      buildLoop(rewriter, op.getLoc(), cache.getBatch(), 1, adaptor.getCache(),
+                shiftSequence);
+  rewriter.replaceOpWithMultiple(op, {shifted});
   return success();
 }
 
