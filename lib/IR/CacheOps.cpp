@@ -86,6 +86,11 @@ static LogicalResult verifySaturated(AppendOp op) {
   if (cache.getFormat().isExact())
     return op.emitOpError("exact elements do not saturate: expected no "
                           "'saturated' with codes = none");
+  if (cache.getFormat().encodesUnrounded())
+    return op.emitOpError(
+               "elements are counted under stored metadata: expected "
+               "no 'saturated' with metadata = unrounded, got ")
+           << cache.getFormat();
   auto expected = RankedTensorType::get({cache.getBatch(), cache.getHeads()},
                                         IntegerType::get(op.getContext(), 64));
   for (Type type : {saturated.getType(), result.getType()})

@@ -34,6 +34,7 @@ struct FormatFields {
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
+  RuleAttr rule;
 };
 
 } // namespace
@@ -134,9 +135,11 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rule")
+    return parser.parseAttribute(fields.rule);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, got '" << name
-         << "'";
+         << "expected one of codes, group, scale, zero, range, rule, got '"
+         << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -152,10 +155,10 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.scale || fields.zero || fields.range)) {
+  if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero or range";
+           "group, scale, zero, range or rule";
     return {};
   }
   if (exact)
@@ -171,7 +174,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps);
+      fields.clip, fields.steps,
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -197,6 +201,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
+    if (!getRule().isDefault())
+      printer << ", rule = " << getRule();
   }
   printer << ">";
 }
@@ -289,8 +295,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip,
-                                 int64_t steps) {
+                                 RangePolicy range, APFloat clip, int64_t steps,
+                                 RuleAttr rule) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -312,7 +318,10 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)))
+      failed(
+          verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)) ||
+      failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero,
+                               range)))
     return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -370,7 +379,8 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1);
+                         APFloat(1.0f), /*steps=*/1,
+                         RuleAttr::getDefault(context));
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -378,7 +388,7 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps());
+                         getClip(), getSteps(), getRule());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }

@@ -169,6 +169,10 @@ LogicalResult CountSaturatedOp::verify() {
   Value rows = getInputs().front();
   if (failed(verifyRows(*this, getFormat(), rows.getType())))
     return failure();
+  if (getFormat().encodesUnrounded())
+    return emitOpError("elements are counted under stored metadata: expected a "
+                       "rule with metadata = stored, got ")
+           << getFormat();
   auto type = cast<RankedTensorType>(rows.getType());
   TypeRange inputs(getInputs());
   if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),

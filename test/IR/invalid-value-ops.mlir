@@ -240,3 +240,12 @@ func.func @count_of_part_of_a_group(%x: tensor<6x64xf16>, %s: tensor<2x2xf16>, %
   %r = kvq.count_saturated #f ins(%x, %s : tensor<6x64xf16>, tensor<2x2xf16>) outs(%n : tensor<i64>) -> tensor<i64>
   return
 }
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rule = #kvq.rule<metadata = unrounded, scale = nearest>>
+func.func @count_unrounded(%x: tensor<8x64xf16>, %s: tensor<8x2xf16>, %n: tensor<i64>) {
+  // expected-error@+1 {{elements are counted under stored metadata: expected a rule with metadata = stored, got #kvq.format<}}
+  %r = kvq.count_saturated #f ins(%x, %s : tensor<8x64xf16>, tensor<8x2xf16>) outs(%n : tensor<i64>) -> tensor<i64>
+  return
+}

@@ -10,6 +10,7 @@
 
 include "kvq/IR/KVQDialect.td"
 include "kvq/IR/KVQInterfaces.td"
+include "kvq/IR/KVQRules.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
@@ -130,6 +131,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `search<n>` | the one of n clip ratios, 1 - i/(2n) for i < n, with the least squared error |
     | | `rms` | codebooks: the scale is the root mean square of the group |
     | | `norm` | codebooks: the scale is the group's Euclidean norm, and its values are divided by the root of the number of its elements |
+    | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
 
     `rms` and `norm` are for codebooks of a normal source of variance 1, as
     `lloyd_max`: what they code is x/rms(x), however large the group.
@@ -159,7 +161,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     "::mlir::kvq::RangePolicy":$range,
     APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip,
     DefaultValuedParameter<"int64_t", "1",
-        "ratios that search chooses from; 1 with other ranges">:$steps);
+        "ratios that search chooses from; 1 with other ranges">:$steps,
+    "::mlir::kvq::RuleAttr":$rule);
   let extraClassDeclaration = [{
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;

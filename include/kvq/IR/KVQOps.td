@@ -93,7 +93,8 @@ def KVQ_CountSaturatedOp : KVQ_Op<"count_saturated", [
     whose code would be beyond the codes if it were not clamped (rule R24 of
     docs/Semantics.md).
 
-    Errors: those of `kvq.quantize`; an output of another shape or type.
+    Errors: those of `kvq.quantize`; an output of another shape or type; a rule
+    under which codes are not computed with what is stored.
 
     ```mlir
     %n = kvq.count_saturated #kvq.format<codes = i4, group = [1, 32], scale = f16, range = clip<0.9>>
