@@ -33,6 +33,7 @@ VALUES: dict[str, tuple] = {
     "dim": (64, 80, 96, 128),
     "batch": (1, 3),
     "heads": (1, 2),
+    "side": ("keys", "values"),
     "appends": ("at once", "one by one", "ragged"),
     "ratio": (1, 3, 4),
     "q_len": (1, 2),
@@ -177,25 +178,34 @@ def run(text: str) -> None:
     batch, heads, dim = case["batch"], case["heads"], case["dim"]
     parameters = dict(dtype=case["dtype"], exact_first=case["exact_first"], **case["window"])
     capacity = max(np.sum(case["appends"], axis=0)) + int(rng.integers(0, 9))
-    cache = kvq.Cache(batch, heads, capacity, dim, kvq.Format(fmt), fill=0xFF, **parameters)
+    shape = (batch, heads, capacity, dim)
+    cache = kvq.Cache(*shape, kvq.Format(fmt), fill=0xFF, **parameters)
     oracle = reference.Cache(reference.Format.parse(fmt), batch, heads, dim, capacity, **parameters)
+    # The other side is exact: it costs little to compile.
+    exact = kvq.Cache(*shape, kvq.Format("codes = none"), case["dtype"], fill=0xFF)
+    exact_oracle = reference.Cache(reference.Format(None), batch, heads, dim, capacity, case["dtype"])
     for counts in case["appends"]:
         tokens = max(counts) + int(rng.integers(0, 2))
-        x = values(rng, (batch, heads, tokens, dim), case["input"])
-        if case["dtype"] == "f32":  # the largest float32, for an infinite element, is too much for any sum
-            x[np.isinf(x)] = 1e4
-        for b, count in enumerate(counts):
-            x[b, :, count:] = np.nan  # padding
-        cache.append(x, counts)
-        oracle.append(x, counts)
+        for side in ((cache, oracle), (exact, exact_oracle)):
+            x = values(rng, (batch, heads, tokens, dim), case["input"])
+            if case["dtype"] == "f32":  # the largest float32, for an infinite element, is too much for any sum
+                x[np.isinf(x)] = 1e4
+            for b, count in enumerate(counts):
+                x[b, :, count:] = np.nan  # padding
+            for each in side:
+                each.append(x, counts)
     check_storage(cache, oracle)
 
+    sides, oracles = [cache, exact], [oracle, exact_oracle]
+    if case["side"] == "values":
+        sides, oracles = sides[::-1], oracles[::-1]
     q = rng.standard_normal((batch, heads * case["ratio"], case["q_len"], dim)).astype(DTYPES[case["input"]])
-    # Large values saturate the softmax, where scores in f32 and in f64 part.
-    scale = 1 / (dim * max(1, max(np.abs(oracle.values64(b)).max(initial=0) for b in range(batch))))
-    expected = reference.attention(q, oracle, oracle, scale=scale, causal=case["causal"])
+    # Large scores saturate the softmax, where those in f32 and in f64 part.
+    largest = max(np.abs(oracles[0].values64(b)).max(initial=0) for b in range(batch))
+    options = dict(scale=1 / (dim * max(1, largest)), causal=case["causal"])
+    expected = reference.attention(q, *oracles, **options)
     out = np.full(q.shape, np.nan, np.float32)
-    kvq.attention(q, cache, cache, scale=scale, causal=case["causal"], out=out, splits=case["splits"])
+    kvq.attention(q, *sides, **options, out=out, splits=case["splits"])
     for b in range(batch):
         error = relative_l2(out[b], expected[b])
         assert error <= TOLERANCE, f"sequence {b}: relative L2 {error}"
