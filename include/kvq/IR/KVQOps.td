@@ -18,8 +18,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
+/// An attribute without a dialect's prefix is one of the op, or a mistake.
+def KVQ_KnownAttributes : NativeOpTrait<"KnownAttributes"> {
+  let cppNamespace = "::mlir::kvq";
+}
+
 class KVQ_Op<string mnemonic, list<Trait> traits = []>
-    : Op<KVQ_Dialect, mnemonic, traits>;
+    : Op<KVQ_Dialect, mnemonic, !listconcat(traits, [KVQ_KnownAttributes])>;
 
 def KVQ_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 def KVQ_CodeTensor : RankedTensorOf<[I8]>;
