@@ -36,6 +36,7 @@ struct FormatFields {
   Type center;
   int64_t rotation = 0;
   int64_t steps = 1;
+  std::optional<int64_t> heads;
   RuleAttr rule;
 };
 
@@ -160,6 +161,8 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseCodes(parser, fields);
   if (name == "group")
     return parseGroup(parser, fields);
+  if (name == "heads")
+    return parseExtent(parser, fields.heads.emplace());
   if (name == "scale")
     return parseScale(parser, fields);
   if (name == "zero")
@@ -173,8 +176,8 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, "
-            "rotate, center, rule, got '"
+         << "expected one of codes, group, heads, scale, zero, range, rotate, "
+            "center, rule, got '"
          << name << "'";
 }
 
@@ -194,7 +197,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero, range, rotate, center or rule";
+           "group, heads, scale, zero, range, rotate, center or rule";
     return {};
   }
   if (exact)
@@ -210,7 +213,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.outer, fields.zeroKind,
-      fields.zero, range, fields.clip, fields.steps,
+      fields.zero, range, fields.clip, fields.steps, fields.heads.value_or(1),
       fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
       fields.center, fields.rotation);
 }
@@ -229,7 +232,12 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printExtent(printer, getTokens());
     printer << ", ";
     printExtent(printer, getChannels());
-    printer << "], scale = " << getScale();
+    printer << "]";
+    if (getHeads() != 1) {
+      printer << ", heads = ";
+      printExtent(printer, getHeads());
+    }
+    printer << ", scale = " << getScale();
     if (getOuter())
       printer << " of " << getOuter();
     if (getZero())
@@ -339,7 +347,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t channels, Type scale, Type outer,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
-                                 RuleAttr rule, Type center,
+                                 int64_t heads, RuleAttr rule, Type center,
                                  int64_t rotation) {
   if (isExactCodes(codes))
     return success();
@@ -391,6 +399,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if ((tokens < 1 && !allTokens) || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
+  if (heads < 1 && heads != kWholeAxis)
+    return emitError() << "expected a positive number of heads, got " << heads;
   return success();
 }
 
@@ -399,7 +409,9 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 static LogicalResult
 verifyCodeValues(function_ref<InFlightDiagnostic()> emitError,
                  FormatAttr format) {
-  if (format.getRange() != RangePolicy::Norm)
+  // Without the number of heads the size is not known.
+  if (format.getRange() != RangePolicy::Norm ||
+      format.getHeads() == FormatAttr::kWholeAxis)
     return success();
   auto codebook = cast<CodebookAttr>(format.getCodes());
   SmallVector<float> values = format.getCodebookValues();
@@ -442,10 +454,10 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
 FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
-                         /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1,
-                         RuleAttr::getDefault(context), /*center=*/Type(),
-                         /*rotation=*/0);
+                         /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(),
+                         RangePolicy::AbsMax, APFloat(1.0f), /*steps=*/1,
+                         /*heads=*/1, RuleAttr::getDefault(context),
+                         /*center=*/Type(), /*rotation=*/0);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -453,8 +465,26 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getRule(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), getCenter(), getRotation());
+}
+
+FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
+  if (getHeads() != kWholeAxis)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), kvHeads, getRule(),
                          getCenter(), getRotation());
+}
+
+LogicalResult
+FormatAttr::verifyHeads(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t kvHeads) const {
+  if (int64_t group = getGroupHeads(kvHeads); kvHeads % group != 0)
+    return emitError() << "group of " << group << " heads does not divide "
+                       << kvHeads << " KV heads";
+  return success();
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -474,8 +504,8 @@ FormatInterface FormatAttr::getCore() const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getRule(),
-                         /*center=*/Type(), /*rotation=*/0);
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), /*center=*/Type(), /*rotation=*/0);
 }
 
 int64_t FormatAttr::getGroupTokens() const {
@@ -488,6 +518,10 @@ bool FormatAttr::hasStaticRange() const {
 
 int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
   return getChannels() == kWholeAxis ? headDim : getChannels();
+}
+
+int64_t FormatAttr::getGroupHeads(int64_t kvHeads) const {
+  return getHeads() == kWholeAxis ? kvHeads : getHeads();
 }
 
 Type FormatAttr::getScaleType() const { return getScale(); }

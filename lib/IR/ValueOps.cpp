@@ -62,6 +62,12 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
   dims.back() = headDim / format.getGroupChannels(headDim);
   dims[dims.size() - 2] =
       ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
+  // Rows of rank 2 are of one head.
+  if (dims.size() > 2) {
+    int64_t &heads = dims[dims.size() - 3];
+    if (!ShapedType::isDynamic(heads))
+      heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
+  }
   types.push_back(RankedTensorType::get(dims, format.getScaleType()));
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get(dims, zero));
@@ -82,7 +88,7 @@ static SmallVector<GivenRow> getGivenRows(FormatInterface format,
   return rows;
 }
 
-bool kvq::isMetadata(ComponentKind kind) {
+bool kvq::goesWithCodes(ComponentKind kind) {
   return kind == ComponentKind::Scales || kind == ComponentKind::Zeros ||
          kind == ComponentKind::OuterScales;
 }
@@ -149,11 +155,14 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
 
 /// Checks that `type` holds `row` for tokens of the shape `shape`: for each
 /// leading index of its own, or once for all.
-static LogicalResult verifyGivenRow(Operation *op, const GivenRow &row,
+static LogicalResult verifyGivenRow(Operation *op, FormatInterface format,
+                                    const GivenRow &row,
                                     ArrayRef<int64_t> shape, Type type) {
   SmallVector<int64_t> each(shape);
   each[shape.size() - 2] = 1;
   each.back() = row.extent;
+  if (each.size() > 2 && !ShapedType::isDynamic(each[each.size() - 3]))
+    each[each.size() - 3] /= format.getGroupHeads(each[each.size() - 3]);
   auto tensor = dyn_cast<RankedTensorType>(type);
   bool fits = tensor && tensor.getElementType() == row.elementType &&
               tensor.getRank() == int64_t(each.size()) &&
@@ -181,7 +190,7 @@ static LogicalResult takeGiven(Operation *op, FormatInterface format,
            << " given inputs and one or more before them, got " << inputs.size()
            << " inputs";
   for (auto [row, type] : llvm::zip_equal(rows, inputs.take_back(rows.size())))
-    if (failed(verifyGivenRow(op, row, shape, type)))
+    if (failed(verifyGivenRow(op, format, row, shape, type)))
       return failure();
   inputs = inputs.drop_back(rows.size());
   return success();
@@ -207,6 +216,22 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
     return op->emitOpError() << "expected results of the outputs' types "
                              << inits.getTypes() << ", got " << results;
   return success();
+}
+
+/// Checks the heads of `rows` where `format` shares metadata between heads. A
+/// number of them is enough to dequantize one head.
+static LogicalResult verifyHeadGroups(Operation *op, FormatInterface format,
+                                      Type rows, bool takesOneHead) {
+  auto type = cast<RankedTensorType>(rows);
+  int64_t group = format.getGroupHeads(/*kvHeads=*/0);
+  if (group == 1 || (type.getRank() == 2 && takesOneHead && group != 0))
+    return success();
+  if (type.getRank() == 2 || type.isDynamicDim(type.getRank() - 3))
+    return op->emitOpError("expected ... x heads x tokens x head_dim with a "
+                           "static number of heads, which share metadata in ")
+           << format << ", got " << type;
+  return format.verifyHeads([&] { return op->emitOpError(); },
+                            type.getDimSize(type.getRank() - 3));
 }
 
 /// Fails when an op has no operand to take the shape of its rows from.
@@ -236,7 +261,9 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   Type rows = getInputs().front().getType();
   if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Values,
-                           getInits(), Side::Codes, getResultTypes())))
+                           getInits(), Side::Codes, getResultTypes())) ||
+      failed(verifyHeadGroups(*this, getFormat(), rows,
+                              /*takesOneHead=*/false)))
     return failure();
   // Either may be dynamic where the other is static.
   return verifyWholeGroups(*this, getFormat(),
@@ -247,7 +274,9 @@ LogicalResult CountSaturatedOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   Value rows = getInputs().front();
-  if (failed(verifyRows(*this, getFormat(), rows.getType())))
+  if (failed(verifyRows(*this, getFormat(), rows.getType())) ||
+      failed(verifyHeadGroups(*this, getFormat(), rows.getType(),
+                              /*takesOneHead=*/false)))
     return failure();
   if (getFormat().encodesUnrounded())
     return emitOpError("elements are counted under stored metadata: expected a "
@@ -277,9 +306,11 @@ LogicalResult CountSaturatedOp::verify() {
 LogicalResult DequantizeOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
-  return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::Codes, getInits(), Side::Values,
-                       getResultTypes());
+  Type rows = getInputs().front().getType();
+  if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Codes,
+                           getInits(), Side::Values, getResultTypes())))
+    return failure();
+  return verifyHeadGroups(*this, getFormat(), rows, /*takesOneHead=*/true);
 }
 
 LogicalResult PackOp::verify() {

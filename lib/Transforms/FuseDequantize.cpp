@@ -279,6 +279,10 @@ LogicalResult SideMatcher::match() {
   if (axes[kTokens] != rank - 2 || axes[kChannels] != rank - 1)
     return fail("its tokens and channels are not the last two axes of the "
                 "kvq.dequantize");
+  if (dequantize.getFormat().getGroupHeads(/*kvHeads=*/0) != 1 &&
+      axes[kHeads] != rank - 3)
+    return fail("its heads, which share metadata, are not the axis before the "
+                "tokens of the kvq.dequantize");
   int64_t group = dequantize.getFormat().getGroupTokens();
   int64_t tokens = shape[axes[kTokens]];
   if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
@@ -316,7 +320,9 @@ static CacheType getCacheType(const SideMatcher &side, Value operand) {
   Type elementType = cast<RankedTensorType>(dequantize.getResult(0).getType())
                          .getElementType();
   return CacheType::get(operand.getContext(), shape, elementType, format,
-                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt);
+                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
+                        /*page=*/std::nullopt, /*ring=*/std::nullopt,
+                        /*keepFirst=*/0);
 }
 
 /// `component` with the four axes of a cache, of which `axes` are there; axes

@@ -80,6 +80,22 @@ class Format:
         return self._fields["static"]
 
     @property
+    def heads(self) -> int | None:
+        """KV heads that share a scale; None for all (`*`). 1 if exact."""
+        return self._fields["heads"]
+
+    def group_heads(self, kv_heads: int) -> int:
+        """KV heads that share a scale, of `kv_heads`; `Error`, a ValueError, with both numbers, if they do not divide."""
+        group = kv_heads if self.heads is None else self.heads
+        if kv_heads % group:
+            raise _kvq.Error(f"group of {group} heads does not divide {kv_heads} KV heads")
+        return group
+
+    def for_heads(self, kv_heads: int) -> Format:
+        """The format with all heads as a number: that of one head's tokens, where it may matter how many share a scale."""
+        return self if self.heads is not None else Format(self._text.replace("heads = *", f"heads = {kv_heads}"))
+
+    @property
     def scale(self) -> str | None:
         """The type of the scale: "f16", "bf16", "f32", "f8E8M0FNU" or "f8E4M3FN"; None if exact."""
         return self._fields["scale"]
@@ -131,7 +147,7 @@ class Format:
         Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
         bytes.
         """
-        self.components(self.rows_type(1, head_dim))  # the type's own check
+        self.components(self.rows_type(self.heads or 1, head_dim))  # the type's own check
         return self._fields["channels"] or head_dim
 
     def rows_type(self, kv_heads: int, head_dim: int) -> str:
@@ -139,9 +155,9 @@ class Format:
         recent = ", recent = 0" if self.tokens > 1 else ""
         return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{self}>{recent}>"
 
-    def components(self, cache_type: str, capacity: int = 0) -> list[Component]:
+    def components(self, cache_type: str, capacity: int = 0, pages: int | None = None) -> list[Component]:
         """What a cache of a type with this format is stored in; `Error` where the type is not valid."""
-        return [Component(*component) for component in _kvq.cache_components(cache_type, capacity)]
+        return [Component(*component) for component in _kvq.cache_components(cache_type, capacity, pages)]
 
     def with_group(self, tokens: int, channels: int | None, scale: str) -> Format:
         """The same codes and zeros, of as many channels rotated and centred, for groups of this shape, with their
@@ -149,6 +165,7 @@ class Format:
         tail = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
         tail += f", rotate = hadamard<{self.rotation}>" if self.rotation else ""
         tail += f", center = {self.center}" if self.center else ""
+        tail += "" if self.heads == 1 else f", heads = {self.heads or '*'}"
         return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{tail}")
 
     def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:

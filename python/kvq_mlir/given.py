@@ -43,8 +43,8 @@ def _as_stored(component: Component, dtype: np.dtype, array: np.ndarray) -> np.n
 def stored_components(fmt: Format, type_: str, given: Given | None) -> Iterator[tuple[str, np.ndarray]]:
     """The given components of a cache of `type_`, as it stores them, in its order.
 
-    Signs are 1 where they are not given. Raises `Error`, a ValueError, where another one is missing, is given but has no use, is of another shape, or holds a value
-    that is not allowed; TypeError for another dtype.
+    Signs are 1 where they are not given. Raises `Error`, a ValueError, where another one is missing, is given but has no
+    use, is of another shape, or holds a value that is not allowed; TypeError for another dtype.
     """
     components = {component.name: component for component in fmt.components(type_) if component.given}
     given = dict(given or {})

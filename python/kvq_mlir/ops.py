@@ -21,14 +21,20 @@ def _operands(parts: dict[str, np.ndarray]) -> list[np.ndarray]:
     return [part.reshape(1, -1) if name == "signs" else part for name, part in parts.items()]
 
 
+def _sharing(fmt: Format, heads: int) -> tuple[int, int] | None:
+    """How many heads there are, and how many share metadata; None where each has its own."""
+    group = fmt.group_heads(heads)
+    return None if group == 1 else (heads, group)
+
+
 @dataclass(frozen=True)
 class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
-    codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads, tokens/n, dim/g] in the
-    format's types, for groups of n tokens and g channels, [1, heads, 1, dim/g] where the range is static; the bits of
-    bf16 and of 8-bit floats as uint16 and uint8; zeros is None with symmetric codes. given: what was given, by name,
-    [1, heads, 1, ...] each.
+    codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads/h, tokens/n, dim/g] in the
+    format's types, for groups of h heads, n tokens and g channels, [1, heads/h, 1, dim/g] where the range is static;
+    the bits of bf16 and of 8-bit floats as uint16 and uint8; zeros is None with symmetric codes. given: what was given,
+    by name, [1, heads, 1, ...] each.
     """
 
     format: Format
@@ -53,10 +59,10 @@ class Quantized:
             found = "missing" if self.zeros is None else "given"
             raise _kvq.Error(f"zeros are {found}, but the format is '{self.format}'")
         batch, heads, tokens, dim = self.codes.shape
-        groups = dim // self.format.channels(dim)
-        expected = (batch, heads, -(-tokens // self.format.tokens), groups)
+        groups, sharing = dim // self.format.channels(dim), self.format.group_heads(heads)
+        expected = (batch, heads // sharing, -(-tokens // self.format.tokens), groups)
         if self.format.is_static:
-            expected = (1, heads, 1, groups)
+            expected = (1, heads // sharing, 1, groups)
         for name, part in (("scales", self.scales), ("zeros", self.zeros)):
             if part is not None and part.shape != expected:
                 raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
@@ -81,9 +87,10 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     groups = dim // fmt.channels(dim)
     if tokens % fmt.tokens:
         raise _kvq.Error(f"{tokens} tokens do not fill groups of {fmt.tokens} tokens")
-    type_ = fmt.rows_type(max(heads, 1), dim)
+    type_ = fmt.rows_type(heads or fmt.heads or 1, dim)
     stored = dict(stored_components(fmt, type_, given))
-    shape = (batch, heads, tokens // fmt.tokens, groups)
+    core, sharing = fmt.for_heads(heads).core, _sharing(fmt, heads)
+    shape = (batch, heads // fmt.group_heads(heads), tokens // fmt.tokens, groups)
     computed = {
         name: np.empty(shape, DTYPES[kind])
         for name, kind in (("scales", fmt.scale), ("zeros", fmt.zero))
@@ -91,7 +98,7 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     }
     metadata = computed | stored
     out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
-    compiled = kernel(_values_ir.quantize, fmt.core, fmt.rotation, fmt.row_types(type_), dim, element)
+    compiled = kernel(_values_ir.quantize, core, fmt.rotation, fmt.row_types(type_), sharing, dim, element)
     compiled.invoke("quantize", (np.ascontiguousarray(x), *_operands(stored), out.codes, *computed.values()))
     return out
 
@@ -110,8 +117,10 @@ def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     metadata = z._metadata()
     fmt, (_, heads, _, dim) = z.format, x.shape
     counts = np.zeros(x.shape[:2], np.int64)
-    rows = fmt.row_types(fmt.rows_type(max(heads, 1), dim))
-    compiled = kernel(_values_ir.count_saturated, fmt.core, fmt.rotation, rows, dim, element)
+    rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
+    compiled = kernel(
+        _values_ir.count_saturated, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim, element
+    )
     compiled.invoke("count_saturated", (np.ascontiguousarray(x), *metadata, counts))
     return counts
 
@@ -126,8 +135,8 @@ def dequantize(z: Quantized) -> np.ndarray:
     metadata = z._metadata()
     fmt, (_, heads, _, dim) = z.format, z.codes.shape
     out = np.empty(z.codes.shape, np.float32)
-    rows = fmt.row_types(fmt.rows_type(max(heads, 1), dim))
-    compiled = kernel(_values_ir.dequantize, fmt.core, fmt.rotation, rows, dim)
+    rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
+    compiled = kernel(_values_ir.dequantize, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim)
     compiled.invoke("dequantize", (z.codes, *metadata, out))
     return out
 
@@ -147,6 +156,14 @@ def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
         raise _kvq.Error(f"expected q with the K cache's head_dim {k.head_dim}, got {dim}")
     if q_heads == 0 or q_heads % k.kv_heads:
         raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
+    if (k.ring, k.keep_first) != (v.ring, v.keep_first):
+        rings = (f"ring = {side.ring}, keep_first = {side.keep_first}" for side in (k, v))
+        raise _kvq.Error("the K cache has {}, the V cache {}: they keep other tokens".format(*rings))
+    if k.ring is not None and k.keep_first + q.shape[2] > k.ring:
+        raise _kvq.Error(
+            f"{q.shape[2]} queries beside keep_first = {k.keep_first} need a ring of at least "
+            f"{k.keep_first + q.shape[2]} tokens, got {k.ring}"
+        )
     if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
         raise _kvq.Error(
             f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
@@ -166,8 +183,8 @@ def attention(
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
     q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
-    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all. A query that
-    sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
+    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all, as far as the
+    caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
     gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
     own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
     several threads at once are fine.
@@ -198,10 +215,12 @@ def attention(
         (k.has_window, v.has_window),
         scale,
         bool(causal),
+        (k.page is not None, v.page is not None),
         splits=splits,
         openmp=threads > 1,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
     q = np.ascontiguousarray(q)
-    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out), None if threads == 1 else threads)
+    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
+    compiled.invoke("attention", arguments, None if threads == 1 else threads)
     return out

@@ -15,6 +15,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
@@ -75,6 +76,9 @@ static nb::tuple parseFormat(const std::string &text) {
           ? nb::object(nb::none())
           : nb::object(nb::int_(format.getChannels()));
   fields["static"] = format.hasStaticRange();
+  fields["heads"] = format.getHeads() == FormatAttr::kWholeAxis
+                        ? nb::object(nb::none())
+                        : nb::object(nb::int_(format.getHeads()));
   fields["scale"] = toTextOrNone(format.getScaleType());
   fields["center"] = toTextOrNone(format.getCenterType());
   fields["rotation"] = format.getRotation();
@@ -107,15 +111,23 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment, given) of each storage component.
-static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
+/// (name, shape, element type, alignment, given) of each storage component. A pool of
+/// `pages`, if given, is as large as that says.
+static nb::list getCacheComponents(const std::string &text, int64_t capacity,
+                                   std::optional<int64_t> pages) {
   if (capacity < 0)
     throw Error("expected a capacity of at least 0, got " +
                 std::to_string(capacity));
+  if (pages && *pages < 0)
+    throw Error("expected at least 0 pages, got " + std::to_string(*pages));
   std::unique_ptr<MLIRContext> context = createContext();
+  CacheType type = parseCacheType(context.get(), text);
+  if (pages && !type.isPaged())
+    throw Error("expected no pages for a cache that is not paged, got " +
+                std::to_string(*pages));
   nb::list components;
   for (const StorageComponent &component :
-       parseCacheType(context.get(), type).getComponents(capacity)) {
+       pages ? type.getPoolComponents(*pages) : type.getComponents(capacity)) {
     nb::list shape;
     for (int64_t extent : component.shape)
       shape.append(extent);
@@ -159,9 +171,10 @@ void python::bindInspect(nb::module_ &module) {
              "The canonical text of a format, and its fields.");
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
-      nb::arg("capacity"),
+      nb::arg("capacity"), nb::arg("pages") = nb::none(),
       "(name, shape, element type, alignment, given) of each array that a "
-      "cache is stored in.");
+      "cache is stored in, with pages for all sequences where their number is not "
+      "given.");
   module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
              nb::arg("data"),
              "Checks the bytes of a component that is given to a cache.");

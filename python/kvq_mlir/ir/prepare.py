@@ -1,22 +1,22 @@
 """What acts before quantization, and its inverse: means and rotations, as text.
 
-Rows are tensors of f32 with `axes` leading axes of any extent, heads the second of three. given: the types of what is
-given, by name; its values are called so too.
+rows: the type of rows of f32, with heads the second of three leading axes, or with tokens alone. given: the types of
+what is given, by name; its values are called so too.
 """
 
 LARGEST = {"f16": "6.550400e+04", "bf16": "0x7F7F0000", "f32": "0x7F7FFFFF"}
 
 
-def rows_type(axes: int, dim: int, element: str = "f32") -> str:
-    return f"tensor<{'?x' * axes}{dim}x{element}>"
+def _extents(rows: str) -> list[str]:
+    return rows.removeprefix("tensor<").split("x")[:-1]
 
 
-def _maps(axes: int, operands: str) -> str:
+def _maps(rows: str, operands: str) -> str:
     """Indexing maps: r for rows, m for the means of a head."""
-    names = [f"d{i}" for i in range(axes + 1)]
-    kinds = {"r": names, "m": ["0", *names[1:-2], "0", names[-1]] if axes > 1 else ["0", names[-1]]}
+    names = [f"d{i}" for i in range(len(_extents(rows)))]
+    kinds = {"r": names, "m": ["0", *names[1:-2], "0", names[-1]] if len(names) > 2 else ["0", names[-1]]}
     maps = (f"affine_map<({', '.join(names)}) -> ({', '.join(kinds[kind])})>" for kind in operands)
-    iterators = ", ".join(['"parallel"'] * (axes + 1))
+    iterators = ", ".join(['"parallel"'] * len(names))
     return f"{{indexing_maps = [{', '.join(maps)}], iterator_types = [{iterators}]}}"
 
 
@@ -36,14 +36,15 @@ def _clamp(source: str, result: str, element: str) -> str:
       {result} = arith.maximumf {result}_low, {result}_least : f32"""
 
 
-def prepare(axes: int, source: str, element: str, given: dict[str, str], rotation: int, dim: int) -> tuple[str, str]:
+def prepare(source: str, element: str, given: dict[str, str], rotation: int, rows: str) -> tuple[str, str]:
     """Ops from elements `source` to what is quantized in their place, f32, and its name."""
     if "means" not in given and not rotation:
         return "", source
-    rows, elements = rows_type(axes, dim), rows_type(axes, dim, element)
+    elements = f"{rows.removesuffix('f32>')}{element}>"
+    dynamic = [i for i, extent in enumerate(_extents(rows)) if extent == "?"]
     sizes = "".join(
         f"\n  %axis{i} = arith.constant {i} : index\n  %size{i} = tensor.dim {source}, %axis{i} : {elements}"
-        for i in range(axes)
+        for i in dynamic
     )
     widen, wide = _extend("%x", "%wide", element)
     body, value, inputs, types = widen + _clamp(wide, "%element", element), "%element", source, elements
@@ -56,8 +57,8 @@ def prepare(axes: int, source: str, element: str, given: dict[str, str], rotatio
         inputs, types = f"{source}, %means", f"{elements}, {given['means']}"
         arguments += f", %m: {mean_element}"
     text = f"""{sizes}
-  %scratch = tensor.empty({', '.join(f'%size{i}' for i in range(axes))}) : {rows}
-  %prepared = linalg.generic {_maps(axes, operands + "r")} ins({inputs} : {types}) outs(%scratch : {rows}) {{
+  %scratch = tensor.empty({', '.join(f'%size{i}' for i in dynamic)}) : {rows}
+  %prepared = linalg.generic {_maps(rows, operands + "r")} ins({inputs} : {types}) outs(%scratch : {rows}) {{
     ^bb0({arguments}, %ignored: f32):{body}
       linalg.yield {value} : f32
     }} -> {rows}"""
@@ -66,9 +67,9 @@ def prepare(axes: int, source: str, element: str, given: dict[str, str], rotatio
     return text + _rotate("%prepared", "%rotated", rows, given, rotation), "%rotated"
 
 
-def restore(axes: int, source: str, given: dict[str, str], rotation: int, dim: int) -> tuple[str, str]:
+def restore(source: str, given: dict[str, str], rotation: int, rows: str) -> tuple[str, str]:
     """Ops from values of codes to the tokens that they stand for, in place, and their name."""
-    rows, text = rows_type(axes, dim), ""
+    text = ""
     if rotation:
         text, source = _rotate(source, "%restored", rows, given, rotation, "inverse "), "%restored"
     if "means" not in given:
@@ -76,7 +77,7 @@ def restore(axes: int, source: str, given: dict[str, str], rotation: int, dim: i
     mean_element = given["means"].rstrip(">").rpartition("x")[2]
     widen, mean = _extend("%m", "%mean", mean_element)
     text += f"""
-  %tokens = linalg.generic {_maps(axes, "mr")} ins(%means : {given['means']}) outs({source} : {rows}) {{
+  %tokens = linalg.generic {_maps(rows, "mr")} ins(%means : {given['means']}) outs({source} : {rows}) {{
     ^bb0(%m: {mean_element}, %x: f32):{widen}
       %sum = arith.addf %x, {mean} : f32
       linalg.yield %sum : f32

@@ -1,22 +1,32 @@
-"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [batch, heads, tokens, dim]."""
+"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [batch, heads, tokens, dim].
+
+heads: how many, and how many of them share metadata, where that is more than one; else None, and any number will do.
+"""
 
 from .attention import READ_ONLY
-from .prepare import prepare, restore, rows_type
+from .prepare import prepare, restore
 
 Row = tuple[str, int, str, bool]  # name, elements in a row, their type, and whether it is given
 Parts = list[tuple[str, str]]  # names and types
-AXES = 3  # before the channels
+Heads = tuple[int, int] | None
 BEFORE = ("means", "signs")  # what acts before quantization
 
 
-def _parts(rows: tuple[Row, ...], given: bool) -> Parts:
-    """What goes with codes, computed or given. Signs are those of all heads."""
-    extents = "1x?x1" if given else "?x?x?"
-    return [
-        (name, f"tensor<{'1' if name == 'signs' else extents}x{size}x{kind}>")
-        for name, size, kind, is_given in rows
-        if is_given == given
-    ]
+def _array(heads: Heads, size: int, element: str) -> str:
+    """The type of an array with rows of `size` elements."""
+    return f"tensor<?x{heads[0] if heads else '?'}x?x{size}x{element}>"
+
+
+def _parts(rows: tuple[Row, ...], heads: Heads, given: bool) -> Parts:
+    """What goes with codes, computed or given. Signs are those of all heads, means of each."""
+
+    def extents(name: str) -> str:
+        if name == "signs":
+            return "1"
+        sharing = heads[0] // (1 if name == "means" else heads[1]) if heads else "?"
+        return f"1x{sharing}x1" if given else f"?x{sharing}x?"
+
+    return [(name, f"tensor<{extents(name)}x{size}x{kind}>") for name, size, kind, is_given in rows if is_given == given]
 
 
 def _names(parts: Parts, suffix: str = "") -> str:
@@ -47,8 +57,7 @@ def _function(
     text, prepared = before
     if text:
         names = ", ".join([prepared, *(f"%{part}" for part, _ in operands[1:])])
-        dim = int(inputs[0][1].split("x")[-2])
-        types = _types([("", rows_type(AXES, dim)), *operands[1:]])
+        types = _types([("", f"{inputs[0][1].rpartition('x')[0]}xf32>"), *operands[1:]])
     result = _names(outputs, "_result")
     return f"""
 func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
@@ -61,35 +70,35 @@ func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
 """
 
 
-def _given_types(rows: tuple[Row, ...]) -> dict[str, str]:
-    return dict(_parts(rows, given=True))
+def _given_types(rows: tuple[Row, ...], heads: Heads) -> dict[str, str]:
+    return dict(_parts(rows, heads, given=True))
 
 
-def quantize(fmt: str, rotation: int, rows: tuple[Row, ...], dim: int, element: str) -> str:
+def quantize(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim: int, element: str) -> str:
     """@quantize(values, given..., codes, computed...). fmt: the core of the format. rotation: channels rotated."""
-    values = ("values", rows_type(AXES, dim, element))
-    coded = ("codes", rows_type(AXES, dim, "i8"))
-    before = prepare(AXES, "%values", element, _given_types(rows), rotation, dim)
-    return _function("quantize", fmt, [values, *_parts(rows, given=True)], [coded, *_parts(rows, given=False)], before)
+    values = ("values", _array(heads, dim, element))
+    coded = ("codes", _array(heads, dim, "i8"))
+    before = prepare("%values", element, _given_types(rows, heads), rotation, _array(heads, dim, "f32"))
+    return _function("quantize", fmt, [values, *_parts(rows, heads, given=True)], [coded, *_parts(rows, heads, given=False)], before)
 
 
-def count_saturated(fmt: str, rotation: int, rows: tuple[Row, ...], dim: int, element: str) -> str:
+def count_saturated(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim: int, element: str) -> str:
     """@count_saturated(values, computed..., given..., counts): adds to the counts."""
-    values = ("values", rows_type(AXES, dim, element))
-    inputs = [values, *_parts(rows, given=False), *_parts(rows, given=True)]
-    before = prepare(AXES, "%values", element, _given_types(rows), rotation, dim)
-    return _function("count_saturated", fmt, inputs, [("counts", "tensor<?x?xi64>")], before)
+    values = ("values", _array(heads, dim, element))
+    inputs = [values, *_parts(rows, heads, given=False), *_parts(rows, heads, given=True)]
+    before = prepare("%values", element, _given_types(rows, heads), rotation, _array(heads, dim, "f32"))
+    return _function("count_saturated", fmt, inputs, [("counts", f"tensor<?x{heads[0] if heads else '?'}xi64>")], before)
 
 
-def dequantize(fmt: str, rotation: int, rows: tuple[Row, ...], dim: int) -> str:
+def dequantize(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim: int) -> str:
     """@dequantize(codes, computed..., given..., values)."""
-    coded = ("codes", rows_type(AXES, dim, "i8"))
-    inputs = [coded, *_parts(rows, given=False), *_parts(rows, given=True)]
-    after = restore(AXES, "%values_result", _given_types(rows), rotation, dim)
-    return _function("dequantize", fmt, inputs, [("values", rows_type(AXES, dim))], after=after)
+    coded = ("codes", _array(heads, dim, "i8"))
+    inputs = [coded, *_parts(rows, heads, given=False), *_parts(rows, heads, given=True)]
+    after = restore("%values_result", _given_types(rows, heads), rotation, _array(heads, dim, "f32"))
+    return _function("dequantize", fmt, inputs, [("values", _array(heads, dim, "f32"))], after=after)
 
 
 def pack(fmt: str, bits: int, dim: int) -> str:
     """@pack(codes, bytes)."""
-    packed = [("bytes", rows_type(AXES, dim * bits // 8, "i8"))]
-    return _function("pack", fmt, [("codes", rows_type(AXES, dim, "i8"))], packed)
+    packed = [("bytes", _array(None, dim * bits // 8, "i8"))]
+    return _function("pack", fmt, [("codes", _array(None, dim, "i8"))], packed)
