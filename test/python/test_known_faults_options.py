@@ -13,6 +13,7 @@ from pathlib import Path
 import kvq_mlir as kvq
 import pytest
 from kvq_mlir import _kvq
+from kvq_mlir.ir.append import append as append_ir
 from kvq_mlir.ir.decode_step import append_one, attend_to_one
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,7 @@ POINT = "codes = ui4, group = [1, 32], scale = f16, zero = point f16"
 FORMAT_FIELDS = {
     "codes": (I4, I4.replace("i4", "i8")),
     "group": (I4, I4.replace("32", "16")),
+    "heads": (I4, I4 + ", heads = *"),
     "scale": (I4, I4.replace("f16", "f32")),
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
@@ -75,6 +77,11 @@ CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
     "recent": ("", ", recent = 4"),
     "residual": (", recent = 4", ", residual = 4"),
+}
+STORAGE_PARAMETERS = {  # of which a policy says nothing
+    "page": (", page = 4", ", page = 8"),
+    "ring": (", ring = 8", ", ring = 9"),
+    "keep_first": (", ring = 8", ", ring = 8, keep_first = 2"),
 }
 
 
@@ -115,7 +122,7 @@ def test_fields_of_rules(field):
 
 def test_every_parameter_of_a_cache_is_in_the_table():
     assert named_in_error(_kvq.Footprint, "!kvq.cache<1x1x1x8xf16, #kvq.format<codes = none>, nothing = 1>") == (
-        CACHE_PARAMETERS.keys()
+        CACHE_PARAMETERS.keys() | STORAGE_PARAMETERS.keys()
     )
 
 
@@ -123,6 +130,15 @@ def test_every_parameter_of_a_cache_is_in_the_table():
 def test_parameters_of_caches(parameter):
     before, after = CACHE_PARAMETERS[parameter]
     check(lowered(I4, before), lowered(I4, after))
+
+
+@pytest.mark.parametrize("parameter", STORAGE_PARAMETERS)
+def test_storage_parameters_of_caches(parameter):
+    cache = f"!kvq.cache<1x2x?x64xf16, {_named(I4)}%s>"
+    modules = [
+        append_ir(SHAPE, "f16", cache % text, window=False, paged="page" in text) for text in STORAGE_PARAMETERS[parameter]
+    ]
+    check(*(outcome(module, "kvq-expand-caches") for module in modules))
 
 
 # --- attributes of ops -----------------------------------------------------------------------------------------------
