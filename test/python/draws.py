@@ -19,13 +19,21 @@ from kvq_mlir.metrics import relative_l2
 
 Fields = dict[str, object]
 
-# Every value that a field can have. What other fields forbid is in FORBIDDEN.
+# Every value that a field can have. Not all of them go together.
 VALUES: dict[str, tuple] = {
     "codes": SYMMETRIC + UNSIGNED,
     "group": ("1, *", "1, 16", "8, 1", "4, 8", "5, *"),
     "scale": SCALES,
     "zero": ("", *ZEROS),
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES),
+    "rule": (
+        "",
+        "ties = up",
+        "quotient = reciprocal",
+        "scale = nearest",
+        "metadata = unrounded, scale = nearest",
+        "bounds = full, extremum = signed, scale = nearest",
+    ),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
     "dtype": ("f16", "f32"),
@@ -47,12 +55,23 @@ def _group(group: str, dim: int) -> tuple[int, int]:
     return int(tokens), dim if channels == "*" else int(channels)
 
 
+def _has_meaning(codes: str, rule: str) -> bool:
+    if "ties" in rule:
+        return kind("codes", codes) != "float"
+    return "signed" not in rule or codes.startswith("i")
+
+
 # Pairs of fields, and whether values of both go together.
-FORBIDDEN: dict[tuple[str, str], Callable[[object, object], bool]] = {
+TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("codes", "zero"): lambda codes, zero: (codes in UNSIGNED) == bool(zero) and is_format(codes, "f32", zero),
     ("codes", "scale"): lambda codes, scale: is_format(codes, scale, ""),
     ("codes", "range"): lambda codes, range_: range_ not in CODEBOOK_RANGES or "codebook" in codes,
     ("range", "zero"): lambda range_, zero: range_ not in CODEBOOK_RANGES or not zero,
+    ("codes", "rule"): lambda codes, rule: _has_meaning(codes, rule),
+    ("rule", "zero"): lambda rule, zero: "signed" not in rule or not zero,
+    ("rule", "range"): lambda rule, range_: not ("unrounded" in rule and "search" in range_)
+    and not ("signed" in rule and range_ in CODEBOOK_RANGES),
+    ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
     ("group", "window"): lambda group, window: window != "none" or group.startswith("1,"),
     ("group", "dim"): lambda group, dim: dim % _group(group, dim)[1] == 0,
 }
@@ -60,7 +79,7 @@ FORBIDDEN: dict[tuple[str, str], Callable[[object, object], bool]] = {
 
 def allowed(fields: Fields) -> bool:
     """Whether the values, of some fields or all, go together."""
-    return all(rule(fields[a], fields[b]) for (a, b), rule in FORBIDDEN.items() if a in fields and b in fields)
+    return all(rule(fields[a], fields[b]) for (a, b), rule in TOGETHER.items() if a in fields and b in fields)
 
 
 def draw(rng: np.random.Generator, chosen: Fields | None = None, wanted: Callable | None = None) -> Fields | None:
@@ -125,7 +144,7 @@ def cover(rng: np.random.Generator, tries: int = 4) -> list[Fields]:
                 if case is not None:
                     found.append(case)
                     break
-        assert found, f"no case has {pair}: a rule is missing in FORBIDDEN"
+        assert found, f"no case has {pair}: TOGETHER has to say so"
         best = max(found, key=lambda case: len(pairs_in(case) & missing.keys()))
         for pair in pairs_in(best):
             missing.pop(pair, None)
@@ -168,6 +187,8 @@ def _appends(rng: np.random.Generator, kind: str, lengths: np.ndarray) -> list[l
 def format_text(case: Fields) -> str:
     parts = {"codes": case["codes"], "group": f"[{case['group']}]"}
     parts |= {name: case[name] for name in ("scale", "zero", "range") if case[name]}
+    if case["rule"]:
+        parts["rule"] = f"#kvq.rule<{case['rule']}>"
     return ", ".join(f"{name} = {value}" for name, value in parts.items())
 
 
