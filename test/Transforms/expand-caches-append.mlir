@@ -50,9 +50,9 @@
 // 2. Whole groups: old tokens from the ring, new ones from the input.
 // CHECK:             %[[STORED:.*]]:3 = scf.for %[[ROW:.*]] = %[[OLD_FLUSHED]] to %[[NEW_FLUSHED]] step %[[C32]] iter_args(%[[CODES3:.*]] = %[[CODES1]], %[[SCALES3:.*]] = %[[SCALES1]], %[[ZEROS3:.*]] = %[[ZEROS1]])
 // CHECK:               %[[TOKEN:.*]] = arith.addi %[[ROW]], %[[C4]]
-// CHECK:               %[[AHEAD:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
 // CHECK:               %[[SCRATCH:.*]] = tensor.empty() : tensor<32x64xf16>
-// CHECK:               %[[BEHIND:.*]] = arith.subi %[[C0]], %[[AHEAD]]
+// CHECK:               %[[AHEAD:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
+// CHECK:               %[[BEHIND:.*]] = arith.subi %[[LENGTH]], %[[TOKEN]]
 // CHECK:               %[[OLD0:.*]] = arith.maxsi %[[BEHIND]], %[[C0]]
 // CHECK:               %[[OLD:.*]] = arith.minsi %[[OLD0]], %[[C32]]
 // CHECK:               %[[HALF:.*]] = scf.for %[[I:.*]] = %[[C0]] to %[[OLD]] step %[[C1]] iter_args(%[[GROUP:.*]] = %[[SCRATCH]])

@@ -79,7 +79,8 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   Location loc = op.getLoc();
   CacheType cache = op.getCache().getType();
   IndexMath math(rewriter, loc);
-  Value rows, groups;
+  // Pools are dynamic in their pages, other components in their rows.
+  Value rows = adaptor.getPages(), groups = rows;
   if (Value capacity = adaptor.getCapacity()) {
     rows = buildFlushed(math, cache, capacity);
     groups = math.div(rows, cache.getTokenGroup());
@@ -87,11 +88,9 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   SmallVector<Value> tensors;
   for (const StorageComponent &component : cache.getComponents()) {
     RankedTensorType type = component.getTensorType();
-    bool isMetadata = component.kind == ComponentKind::Scales ||
-                      component.kind == ComponentKind::Zeros;
     SmallVector<Value> extents;
     if (!type.hasStaticShape())
-      extents.push_back(isMetadata ? groups : rows);
+      extents.push_back(isMetadata(component.kind) ? groups : rows);
     // Not `tensor.empty`: equal ones are merged, and scales and zeros are
     // equal.
     tensors.push_back(
