@@ -254,6 +254,28 @@ LogicalResult ReorderOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// ShiftOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ShiftOp::verify() {
+  CacheType cache = getCache().getType();
+  int64_t batch = cache.getBatch();
+  if (getResult().getType() != cache)
+    return emitOpError("expected the result to be the cache's type ")
+           << cache << ", got " << getResult().getType();
+  if (cache.isRing())
+    return emitOpError("expected a cache without a ring, whose slots follow "
+                       "from positions, got ")
+           << cache;
+  if (failed(verifyPerSequence(*this, "begin", getBegin(), batch)) ||
+      failed(verifyPerSequence(*this, "count", getCount(), batch)) ||
+      failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
+      failed(verifyPageTable(*this, "pages", cache, getPages())))
+    return failure();
+  return verifyFlushed(*this, "flushed", cache, getFlushed());
+}
+
+//===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
 

@@ -228,7 +228,9 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                         residual.value_or(recent.value_or(0)), page, ring,
                         keepFirst)))
     return failure();
-  return format.verifyHeadDim(emitError, shape[3]);
+  if (failed(format.verifyHeads(emitError, shape[1])))
+    return failure();
+  return format.resolveHeads(shape[1]).verifyHeadDim(emitError, shape[3]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -274,8 +276,8 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
   int64_t heads = type.getHeads(), headDim = type.getHeadDim();
   Type elementType = type.getElementType();
   SmallVector<StorageComponent> components;
-  auto addRows = [&](ComponentKind kind, int64_t rows, int64_t rowSize,
-                     Type element) {
+  auto addRows = [&](ComponentKind kind, int64_t heads, int64_t rows,
+                     int64_t rowSize, Type element) {
     components.push_back(
         {kind, {blocks, heads, rows, rowSize}, element, kAlignment});
   };
@@ -288,17 +290,18 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
   };
 
   if (format.isExact()) {
-    addRows(ComponentKind::Values, rows, headDim, elementType);
+    addRows(ComponentKind::Values, heads, rows, headDim, elementType);
   } else {
     int64_t group = type.getTokenGroup();
     int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    addRows(ComponentKind::Codes, rows, format.getPackedBytes(headDim),
+    addRows(ComponentKind::Codes, heads, rows, format.getPackedBytes(headDim),
             IntegerType::get(type.getContext(), 8));
-    addRows(ComponentKind::Scales, groupRows, groupsPerRow,
+    int64_t groupHeads = heads / type.getGroupHeads();
+    addRows(ComponentKind::Scales, groupHeads, groupRows, groupsPerRow,
             format.getScaleType());
     if (Type zero = format.getZeroType())
-      addRows(ComponentKind::Zeros, groupRows, groupsPerRow, zero);
+      addRows(ComponentKind::Zeros, groupHeads, groupRows, groupsPerRow, zero);
   }
   addWindow(ComponentKind::First, type.getExactFirst());
   addWindow(ComponentKind::Recent, type.getRecentRows());

@@ -34,6 +34,7 @@ struct FormatFields {
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
+  std::optional<int64_t> heads;
   RuleAttr rule;
 };
 
@@ -129,6 +130,8 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseCodes(parser, fields);
   if (name == "group")
     return parseGroup(parser, fields);
+  if (name == "heads")
+    return parseExtent(parser, fields.heads.emplace());
   if (name == "scale")
     return parser.parseType(fields.scale);
   if (name == "zero")
@@ -137,9 +140,10 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseRange(parser, fields);
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
-  return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, rule, got '"
-         << name << "'";
+  return parser.emitError(loc) << "expected one of codes, group, heads, scale, "
+                                  "zero, range, rule, got "
+                                  "'"
+                               << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -158,7 +162,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero, range or rule";
+           "group, heads, scale, zero, range or rule";
     return {};
   }
   if (exact)
@@ -174,7 +178,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps,
+      fields.clip, fields.steps, fields.heads.value_or(1),
       fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
 }
 
@@ -192,7 +196,12 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printExtent(printer, getTokens());
     printer << ", ";
     printExtent(printer, getChannels());
-    printer << "], scale = " << getScale();
+    printer << "]";
+    if (getHeads() != 1) {
+      printer << ", heads = ";
+      printExtent(printer, getHeads());
+    }
+    printer << ", scale = " << getScale();
     if (getZero())
       printer << ", zero = " << stringifyZeroKind(getZeroKind()) << " "
               << getZero();
@@ -296,7 +305,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
-                                 RuleAttr rule) {
+                                 int64_t heads, RuleAttr rule) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -330,6 +339,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
+  if (heads < 1 && heads != kWholeAxis)
+    return emitError() << "expected a positive number of heads, got " << heads;
   return success();
 }
 
@@ -338,7 +349,9 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 static LogicalResult
 verifyCodeValues(function_ref<InFlightDiagnostic()> emitError,
                  FormatAttr format) {
-  if (format.getRange() != RangePolicy::Norm)
+  // Without the number of heads the size is not known.
+  if (format.getRange() != RangePolicy::Norm ||
+      format.getHeads() == FormatAttr::kWholeAxis)
     return success();
   auto codebook = cast<CodebookAttr>(format.getCodes());
   SmallVector<float> values = format.getCodebookValues();
@@ -379,7 +392,7 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1,
+                         APFloat(1.0f), /*steps=*/1, /*heads=*/1,
                          RuleAttr::getDefault(context));
 }
 
@@ -388,7 +401,24 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), getRule());
+                         getClip(), getSteps(), getHeads(), getRule());
+}
+
+FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
+  if (getHeads() != kWholeAxis)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getClip(), getSteps(), kvHeads, getRule());
+}
+
+LogicalResult
+FormatAttr::verifyHeads(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t kvHeads) const {
+  if (int64_t group = getGroupHeads(kvHeads); kvHeads % group != 0)
+    return emitError() << "group of " << group << " heads does not divide "
+                       << kvHeads << " KV heads";
+  return success();
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -405,6 +435,10 @@ int64_t FormatAttr::getGroupTokens() const { return getTokens(); }
 
 int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
   return getChannels() == kWholeAxis ? headDim : getChannels();
+}
+
+int64_t FormatAttr::getGroupHeads(int64_t kvHeads) const {
+  return getHeads() == kWholeAxis ? kvHeads : getHeads();
 }
 
 Type FormatAttr::getScaleType() const { return getScale(); }

@@ -53,6 +53,12 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
   dims.back() = headDim / format.getGroupChannels(headDim);
   dims[dims.size() - 2] =
       ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
+  // Rows of rank 2 are of one head.
+  if (dims.size() > 2) {
+    int64_t &heads = dims[dims.size() - 3];
+    if (!ShapedType::isDynamic(heads))
+      heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
+  }
   types.push_back(RankedTensorType::get(dims, format.getScaleType()));
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get(dims, zero));
@@ -129,6 +135,22 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
   return success();
 }
 
+/// Checks the heads of `rows` where `format` shares metadata between heads. A
+/// number of them is enough to dequantize one head.
+static LogicalResult verifyHeadGroups(Operation *op, FormatInterface format,
+                                      Type rows, bool takesOneHead) {
+  auto type = cast<RankedTensorType>(rows);
+  int64_t group = format.getGroupHeads(/*kvHeads=*/0);
+  if (group == 1 || (type.getRank() == 2 && takesOneHead && group != 0))
+    return success();
+  if (type.getRank() == 2 || type.isDynamicDim(type.getRank() - 3))
+    return op->emitOpError("expected ... x heads x tokens x head_dim with a "
+                           "static number of heads, which share metadata in ")
+           << format << ", got " << type;
+  return format.verifyHeads([&] { return op->emitOpError(); },
+                            type.getDimSize(type.getRank() - 3));
+}
+
 /// Fails when an op has no operand to take the shape of its rows from.
 static LogicalResult expectOperand(Operation *op, StringRef name,
                                    OperandRange operands) {
@@ -156,7 +178,9 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   Type rows = getInputs().front().getType();
   if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Values,
-                           getInits(), Side::Codes, getResultTypes())))
+                           getInits(), Side::Codes, getResultTypes())) ||
+      failed(verifyHeadGroups(*this, getFormat(), rows,
+                              /*takesOneHead=*/false)))
     return failure();
   // Either may be dynamic where the other is static.
   return verifyWholeGroups(*this, getFormat(),
@@ -167,7 +191,9 @@ LogicalResult CountSaturatedOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   Value rows = getInputs().front();
-  if (failed(verifyRows(*this, getFormat(), rows.getType())))
+  if (failed(verifyRows(*this, getFormat(), rows.getType())) ||
+      failed(verifyHeadGroups(*this, getFormat(), rows.getType(),
+                              /*takesOneHead=*/false)))
     return failure();
   if (getFormat().encodesUnrounded())
     return emitOpError("elements are counted under stored metadata: expected a "
@@ -195,9 +221,11 @@ LogicalResult CountSaturatedOp::verify() {
 LogicalResult DequantizeOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
-  return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::Codes, getInits(), Side::Values,
-                       getResultTypes());
+  Type rows = getInputs().front().getType();
+  if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Codes,
+                           getInits(), Side::Values, getResultTypes())))
+    return failure();
+  return verifyHeadGroups(*this, getFormat(), rows, /*takesOneHead=*/true);
 }
 
 LogicalResult PackOp::verify() {

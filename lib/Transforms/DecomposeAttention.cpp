@@ -76,7 +76,8 @@ Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
     return load.getResult(0);
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
                                {tokens, b.getIndexAttr(type.getHeadDim())});
-  return DequantizeOp::create(b, loc, scratch.getType(), type.getFormat(),
+  return DequantizeOp::create(b, loc, scratch.getType(),
+                              type.getFormat().resolveHeads(type.getHeads()),
                               load.getResults(), scratch)
       .getResult(0);
 }

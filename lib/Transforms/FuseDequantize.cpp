@@ -264,6 +264,10 @@ LogicalResult SideMatcher::match() {
   if (axes[kTokens] != rank - 2 || axes[kChannels] != rank - 1)
     return fail("its tokens and channels are not the last two axes of the "
                 "kvq.dequantize");
+  if (dequantize.getFormat().getGroupHeads(/*kvHeads=*/0) != 1 &&
+      axes[kHeads] != rank - 3)
+    return fail("its heads, which share metadata, are not the axis before the "
+                "tokens of the kvq.dequantize");
   int64_t group = dequantize.getFormat().getGroupTokens();
   int64_t tokens = shape[axes[kTokens]];
   if (!ShapedType::isDynamic(tokens) && tokens % group != 0)

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import _kvq
-from .checks import check_packed, check_room, check_starts, check_tokens
+from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
 from .compiler import kernel
 from .format import DTYPES, Format
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import reorder as _reorder_ir
+from .ir import shift as _shift_ir
 from .pages import PageTable
 from .ring import Ring
 
@@ -218,7 +219,7 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads/h, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
         and r = page.
@@ -312,7 +313,10 @@ class Cache:
         if self._pages is None:
             return
         after = self._lengths + new if self.format.is_exact else self._flushed_after(new)
-        for source, target in self._pages.prepare(self._stored, after):
+        self._copy_pages(self._pages.prepare(self._stored, after))
+
+    def _copy_pages(self, copies: list[tuple[int, int]]) -> None:
+        for source, target in copies:
             for pool in self._pools():
                 pool[target] = pool[source]
 
@@ -389,6 +393,29 @@ class Cache:
         sources = np.arange(self.batch)
         sources[targets] = source
         self._follow(sources)
+
+    def shift(self, begin: int | Sequence[int], count: int | Sequence[int]) -> None:
+        """Drops tokens begin to begin + count of each sequence (one number, or one per sequence) and closes the gap.
+
+        Those behind move forward, their codes and metadata as they are: values do not change. This is for caches that
+        do not depend on positions, such as values; keys that RoPE has turned are not turned back. Dropped are quantized
+        tokens, whole groups counted from the end of the exact first ones; with exact formats any. Raises `Error`, a
+        ValueError, with what was expected and found, and changes nothing then; for rings always.
+        """
+        begins, counts = check_gaps(self, begin, count)
+        if self._pages is not None:
+            rows = np.where(counts > 0, begins - self.exact_first, self._stored)
+            self._copy_pages(self._pages.own(rows, self._stored))
+        compiled = kernel(
+            _shift_ir.shift, self.batch, self.dynamic_type, self.has_window, self._pages is not None
+        )
+        flushed = (self._flushed,) if self.has_window else ()
+        compiled.invoke("shift", (*self._arrays, begins, counts, self._lengths, *flushed, *self._tables))
+        self._lengths -= counts
+        if not self.format.is_exact:
+            self._flushed -= counts
+        if self._pages is not None:
+            self._pages.release(self._stored)
 
     def _check_indices(self, indices: Sequence[int], count: int | None = None) -> list[int]:
         """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
@@ -498,7 +525,7 @@ class Cache:
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
-            str(self.format),
+            str(self.format.for_heads(self.kv_heads)),
             (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
             (self.exact_first > 0, self.has_window),
             self.exact_first,

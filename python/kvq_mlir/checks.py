@@ -64,3 +64,35 @@ def check_room(cache: Cache, new: np.ndarray) -> None:
                 f"cache full: sequence {b} holds {length} tokens and cannot take {count} more, "
                 f"its capacity is {cache.capacity}"
             )
+
+
+def check_gaps(
+    cache: Cache, begin: int | Sequence[int], count: int | Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first token that each sequence drops and how many, int64; `Error` where they cannot be dropped."""
+    if cache.ring is not None:
+        raise _kvq.Error("tokens of a ring lie where their positions say, and cannot be shifted")
+    found = []
+    for name, given in (("begin", begin), ("count", count)):
+        numbers = np.asarray(given)
+        if numbers.shape not in ((), (cache.batch,)) or numbers.dtype.kind not in "iu":
+            raise _kvq.Error(
+                f"expected {name} as one integer or {cache.batch}, got {numbers.dtype} of shape {numbers.shape}"
+            )
+        found.append(np.broadcast_to(numbers, cache.batch).astype(np.int64))
+    begins, counts = found
+    n, first = cache.format.tokens, cache.exact_first
+    for b, (start, dropped, stored) in enumerate(zip(*map(np.ndarray.tolist, (begins, counts, cache._stored)))):
+        if dropped < 0:
+            raise _kvq.Error(f"sequence {b}: expected a count of at least 0, got {dropped}")
+        if dropped and not first <= start <= start + dropped <= first + stored:
+            raise _kvq.Error(
+                f"sequence {b}: expected to drop quantized tokens, {first} to {first + stored}, got {start} to "
+                f"{start + dropped}"
+            )
+        if dropped and ((start - first) % n or dropped % n):
+            raise _kvq.Error(
+                f"sequence {b}: expected to drop whole groups of {n} tokens, counted from token {first}, got tokens "
+                f"{start} to {start + dropped}"
+            )
+    return begins, counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from . import _kvq
@@ -52,17 +54,43 @@ class PageTable:
             for b in written:
                 self._check_given(b, int(rows[b]), int(new_rows[b]))
             return []
-        before, uses = self.table.copy(), self._uses.copy()
-        free = list(self._free)
+        needed = sum(self._pages_of(int(new_rows[b])) - self._pages_of(int(rows[b])) for b in written)
+        copies = (copy for b in written for copy in self._take_pages(b, int(rows[b]), int(new_rows[b])))
+        return self._all_or_nothing(copies, needed)
+
+    def own(self, begin: np.ndarray, rows: np.ndarray) -> list[tuple[int, int]]:
+        """Makes pages ready for a shift, which writes rows begin[b] to rows[b] of sequence b; as `prepare`."""
+        if self.is_given:
+            return []
+        copies = (
+            copy
+            for b in range(len(rows))
+            for index in range(begin[b] // self.page, self._pages_of(int(rows[b])))
+            for copy in self._take_copy(b, index)
+        )
+        return self._all_or_nothing(copies, 0)
+
+    def _all_or_nothing(self, copies: Iterable[tuple[int, int]], needed: int) -> list[tuple[int, int]]:
+        """The copies, or an `Error` and the table as it was where no page is left for one."""
+        before, uses, free = self.table.copy(), self._uses.copy(), list(self._free)
         try:
-            return [copy for b in written for copy in self._take_pages(b, int(rows[b]), int(new_rows[b]))]
+            return list(copies)
         except IndexError:
             self.table[:], self._uses, self._free = before, uses, free
-            needed = sum(self._pages_of(int(new_rows[b])) - self._pages_of(int(rows[b])) for b in written)
             raise _kvq.Error(
                 f"pool full: {needed} more pages are needed, and copies of shared ones; {len(free)} of {self.pages} "
                 "are free"
             ) from None
+
+    def _take_copy(self, b: int, index: int) -> list[tuple[int, int]]:
+        """A page of its own for page `index` of sequence b, where others have it too."""
+        shared = int(self.table[b, index])
+        if self._uses[shared] == 1:
+            return []
+        self.table[b, index] = own = self._free.pop()
+        self._uses[shared] -= 1
+        self._uses[own] = 1
+        return [(shared, own)]
 
     def _check_given(self, b: int, rows: int, new_rows: int) -> None:
         for index in range(rows // self.page, self._pages_of(new_rows)):
@@ -74,13 +102,7 @@ class PageTable:
 
     def _take_pages(self, b: int, rows: int, new_rows: int) -> list[tuple[int, int]]:
         """A page of its own for what sequence b writes; IndexError where none is left."""
-        copies = []
-        last = rows // self.page
-        if rows % self.page and self._uses[shared := int(self.table[b, last])] > 1:
-            self.table[b, last] = own = self._free.pop()
-            self._uses[shared] -= 1
-            self._uses[own] = 1
-            copies.append((shared, own))
+        copies = self._take_copy(b, rows // self.page) if rows % self.page else []
         for index in range(self._pages_of(rows), self._pages_of(new_rows)):
             self.table[b, index] = own = self._free.pop()
             self._uses[own] = 1

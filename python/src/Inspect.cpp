@@ -65,6 +65,9 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact() || format.getChannels() == FormatAttr::kWholeAxis
           ? nb::object(nb::none())
           : nb::object(nb::int_(format.getChannels()));
+  fields["heads"] = format.getHeads() == FormatAttr::kWholeAxis
+                        ? nb::object(nb::none())
+                        : nb::object(nb::int_(format.getHeads()));
   fields["scale"] = toTextOrNone(format.getScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());

@@ -67,7 +67,8 @@ FORMATS = [
 def draw_format(rng: np.random.Generator, codes: str, zero: str) -> str:
     """A format of these codes with a group, scale and range by chance."""
     scales = [scale for scale in SCALES if is_format(codes, scale, zero)]
-    return format_text(codes, GROUPS[rng.integers(len(GROUPS))], rng.choice(scales), zero, rng.choice(ranges_for(codes)))
+    text = format_text(codes, GROUPS[rng.integers(len(GROUPS))], rng.choice(scales), zero, rng.choice(ranges_for(codes)))
+    return text + str(rng.choice(["", "", ", heads = *", ", heads = 3"]))
 
 
 TOLERANCE = 1e-5  # relative L2 against float64 on the same codes
@@ -206,7 +207,7 @@ def random_window(rng: np.random.Generator, text: str) -> dict[str, int]:
 def random_format(rng: np.random.Generator, dim: int) -> str:
     if rng.random() < 0.1:
         return "codes = none"
-    return str(rng.choice([text for text in FORMATS if divides(text, dim)]))
+    return str(rng.choice([text for text in FORMATS if divides(text, dim)])) + str(rng.choice(["", "", ", heads = *"]))
 
 
 def random_sides(

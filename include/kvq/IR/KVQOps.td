@@ -456,6 +456,55 @@ def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def KVQ_ShiftOp : KVQ_Op<"shift", [Pure, AttrSizedOperandSegments]> {
+  let summary = "drops tokens in the middle of each sequence and closes the gap";
+  let description = [{
+    Drops tokens `[begin[b], begin[b] + count[b])` of sequence b; those behind them
+    move forward by `count[b]` positions. Codes, metadata and exact tokens are
+    moved as they are: nothing is quantized again, and no value changes.
+
+    So it is for caches whose values do not depend on positions: values, and keys
+    without RoPE. Rotating keys to their new positions would have to requantize
+    them, and is not supported.
+
+    Dropped are whole token groups of quantized tokens (any tokens of an exact
+    format): with E = exact_first and n tokens in a group, the host guarantees that
+    `begin[b] - E` and `count[b]` are multiples of n, `begin[b] >= E` and `begin[b]
+    + count[b] <= E + flushed[b]`, wherever `count[b]` is not 0. It then holds
+    `lengths[b] - count[b]` and `flushed[b] - count[b]`.
+
+    A paged cache takes its page table; no page behind the dropped tokens may be
+    shared. A host that drops whole pages drops their entries in the table instead,
+    where there are no exact windows.
+
+    Errors: a result of another type than the cache; operands for another number of
+    sequences; `flushed` missing with a recent window or given without one; a page
+    table missing for a paged cache, given for another, or too short; a ring, whose
+    slots follow from positions.
+
+    ```mlir
+    %d = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>)
+        lengths(%n : tensor<1xi64>) into(%c : !vc) -> !vc
+    ```
+  }];
+  let arguments = (ins
+    KVQ_LengthTensor:$begin,
+    KVQ_LengthTensor:$count,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    Optional<KVQ_PageTable>:$pages,
+    KVQ_CacheType:$cache);
+  let results = (outs KVQ_CacheType:$result);
+  let assemblyFormat = [{
+    `drop` `(` $begin `,` $count `:` type($begin) `,` type($count) `)`
+    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)?
+    `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def KVQ_AttentionOp : KVQ_Op<"attention", [
     Pure, AttrSizedOperandSegments, DestinationStyleOpInterface]> {
   let summary = "attention of queries over a KV cache";

@@ -79,7 +79,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     |---|---|---|
     | `codes` | batch x kv_heads x rows x packed bytes | i8 |
     | `values` (exact formats) | batch x kv_heads x rows x head_dim | T |
-    | `scales` | batch x kv_heads x rows/n x head_dim/g | scale type |
+    | `scales` | batch x kv_heads/h x rows/n x head_dim/g | scale type |
     | `zeros` | as `scales` | zero type |
     | `first` | batch x kv_heads x E x head_dim | T |
     | `recent` | batch x kv_heads x W x head_dim | T |
@@ -103,10 +103,11 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     Errors: a shape not of 4 extents; a batch, head count or head_dim that is
     dynamic or below 1; an element type other than f16, bf16 and f32; negative
     windows; windows with `codes = none`; no `recent` though groups span several
-    tokens; groups that do not divide head_dim; codes of a row that do not fill
-    whole bytes; a page of less than one token, or not of whole groups; a ring that
-    holds no token beside the first ones, fewer of these than `exact_first`, fewer
-    others than the exact window, or pages as well; more than 2^40 tokens anywhere.
+    tokens; groups that do not divide head_dim or kv_heads; codes of a row that do
+    not fill whole bytes; a page of less than one token, or not of whole groups; a
+    ring that holds no token beside the first ones, fewer of these than
+    `exact_first`, fewer others than the exact window, or pages as well; more than
+    2^40 tokens anywhere.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -126,6 +127,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     /// The token extent of a group.
     int64_t getTokenGroup() const;
+    /// KV heads of a group.
+    int64_t getGroupHeads() const {
+      return getFormat().getGroupHeads(getHeads());
+    }
     /// Tokens that leave the window together: R with `residual`, else a group.
     int64_t getFlushTokens() const {
       return getResidual().value_or(getTokenGroup());

@@ -345,7 +345,7 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let description = [{
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
-    `kvq.append`, `kvq.reorder` and `kvq.load_tile` become tensor ops on
+    `kvq.append`, `kvq.reorder`, `kvq.shift` and `kvq.load_tile` become tensor ops on
     the components, and `kvq.truncate` arithmetic on the counts. Any other op that
     still carries a cache is an error naming it. Attributes of an argument or a
     result hold for each of its components.

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each sequence and head, in this order:
+// For each sequence and head (heads that share metadata together), in this
+// order:
 //
 //  1. tokens that belong to the exact first ones go to `first`;
 //  2. token groups that leave the recent window (all new tokens, where there is
@@ -67,7 +68,8 @@ struct Sequence {
   TokenRows rows;
 };
 
-/// Builds the append of the tokens of one head of one sequence.
+/// Builds the append of the tokens of one head of one sequence, or of the heads
+/// from `head` on that share metadata.
 class HeadAppender {
 public:
   HeadAppender(OpBuilder &builder, Location loc, CacheType cache,
@@ -85,6 +87,7 @@ public:
 
 private:
   using LoopBody = llvm::function_ref<void(HeadAppender &, Value)>;
+  using HeadBody = llvm::function_ref<void(HeadAppender &)>;
 
   Value &getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
@@ -109,6 +112,8 @@ private:
   /// A loop from `begin` to `end` that carries the components; `body` builds
   /// one step, on an appender of its own.
   void loop(Value begin, Value end, int64_t step, LoopBody body);
+  /// `body` for each of the heads that share metadata.
+  void forEachHead(HeadBody body);
 
   void storeExact(ComponentKind kind, const RowPlace &place, Value newRow,
                   OpFoldResult count);
@@ -116,9 +121,10 @@ private:
   void storeValues();
   void storeRecent();
   void flushGroups();
+  Value gatherHeads(Value token);
   Value gatherGroup(Value token);
+  Value fillGroup(Value token, Value group);
   Value gatherWindow(Value token, Value group);
-  Value loadToken(Value newRow);
   void encodeGroup(Value group, const RowPlace &place);
   void countSaturated(Value group, ValueRange metadata);
 
@@ -180,6 +186,17 @@ void HeadAppender::loop(Value begin, Value end, int64_t step, LoopBody body) {
   components = llvm::to_vector_of<Value>(loop.getResults());
 }
 
+void HeadAppender::forEachHead(HeadBody body) {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return body(*this);
+  loop(head, math.add(head, heads), /*step=*/1,
+       [&](HeadAppender &step, Value head) {
+         step.head = head;
+         body(step);
+       });
+}
+
 //===----------------------------------------------------------------------===//
 // Exact tokens
 //===----------------------------------------------------------------------===//
@@ -234,26 +251,57 @@ void HeadAppender::storeRecent() {
 // Quantized tokens
 //===----------------------------------------------------------------------===//
 
-/// One new token in the cache's element type. `kvq.quantize` reads an infinity
-/// as the largest value itself.
-Value HeadAppender::loadToken(Value newRow) {
-  Type elementType = cache.getElementType();
-  Value token = extractNew(builder, loc, newRow, builder.getIndexAttr(1));
-  if (getElementTypeOrSelf(token) == elementType)
-    return token;
-  Value rounded = tensor::EmptyOp::create(builder, loc, {1, cache.getHeadDim()},
-                                          elementType);
-  return roundRows(builder, loc, token, rounded);
+/// The group of tokens from position `token`, in the cache's element type: of
+/// one head, or with an axis of the heads that share metadata.
+Value HeadAppender::gatherHeads(Value token) {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return gatherGroup(token);
+  int64_t size = cache.getTokenGroup(), headDim = cache.getHeadDim();
+  Value all = tensor::EmptyOp::create(builder, loc, {heads, size, headDim},
+                                      cache.getElementType());
+  auto type = RankedTensorType::get({size, headDim}, cache.getElementType());
+  auto gather = [&](OpBuilder &nested, Location loc, Value i,
+                    ValueRange carried) {
+    HeadAppender one(nested, loc, cache, tokens, sequence,
+                     IndexMath(nested, loc).add(head, i), components);
+    OpFoldResult zero = nested.getIndexAttr(0), unit = nested.getIndexAttr(1);
+    SmallVector<OpFoldResult> offsets = {i, zero, zero}, strides(3, unit);
+    SmallVector<OpFoldResult> sizes = {unit, nested.getIndexAttr(size),
+                                       nested.getIndexAttr(headDim)};
+    Value group = tensor::ExtractSliceOp::create(nested, loc, type, carried[0],
+                                                 offsets, sizes, strides);
+    group = one.fillGroup(token, group);
+    scf::YieldOp::create(nested, loc,
+                         tensor::InsertSliceOp::create(nested, loc, group,
+                                                       carried[0], offsets,
+                                                       sizes, strides)
+                             .getResult());
+  };
+  return scf::ForOp::create(builder, loc, math.constant(0),
+                            math.constant(heads), math.constant(1), all, gather)
+      .getResult(0);
 }
 
-/// The group of tokens from position `token`, in the cache's element type.
+/// The group of tokens of one head.
 Value HeadAppender::gatherGroup(Value token) {
-  if (!cache.hasRecentWindow())
-    return loadToken(getNewRow(token));
+  Type elementType = cache.getElementType();
+  bool isRounded = getElementTypeOrSelf(tokens.tensor) == elementType;
+  // `kvq.quantize` reads an infinity as the largest value itself.
+  if (!cache.hasRecentWindow() && isRounded)
+    return extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
   Value group = tensor::EmptyOp::create(
-      builder, loc, {cache.getTokenGroup(), cache.getHeadDim()},
-      cache.getElementType());
-  return gatherWindow(token, group);
+      builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
+  return fillGroup(token, group);
+}
+
+/// Fills `group` with the tokens of one head from position `token` on.
+Value HeadAppender::fillGroup(Value token, Value group) {
+  if (cache.hasRecentWindow())
+    return gatherWindow(token, group);
+  Value row =
+      extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
+  return roundRows(builder, loc, row, group);
 }
 
 /// Fills `group` with the tokens from position `token`: old ones from the ring,
@@ -282,19 +330,26 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
 /// Quantizes `group` into the rows from `place` on: straight into the
 /// components, except for codes that are packed on the way.
 void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
-  FormatInterface format = cache.getFormat();
+  FormatInterface format = cache.getFormat().resolveHeads(cache.getHeads());
   int64_t size = cache.getTokenGroup();
-  RowSlice codeRows = getRows(place, builder.getIndexAttr(size));
-  RowSlice metadataRow = getRows({place.block, math.div(place.row, size)},
-                                 builder.getIndexAttr(1));
+  RowSlice codeRows =
+      getGroupSlice(math, cache, place, head, ComponentKind::Codes);
+  RowSlice metadataRow =
+      getGroupSlice(math, cache, place, head, ComponentKind::Scales);
+  SmallVector<int64_t> codesShape = {size, cache.getHeadDim()};
+  if (int64_t heads = cache.getGroupHeads(); heads != 1) {
+    codeRows.heads = heads;
+    metadataRow.heads = 1;
+    codesShape.insert(codesShape.begin(), heads);
+  }
   Value &codes = getComponent(ComponentKind::Codes);
   Value bytes = codeRows.extract(builder, loc, codes);
   bool packed = format.getCodeBits() < 8;
 
   SmallVector<Value> targets = {bytes};
   if (packed)
-    targets[0] = tensor::EmptyOp::create(
-        builder, loc, {size, cache.getHeadDim()}, builder.getI8Type());
+    targets[0] =
+        tensor::EmptyOp::create(builder, loc, codesShape, builder.getI8Type());
   SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
   if (format.getZeroType())
     metadata.push_back(ComponentKind::Zeros);
@@ -322,25 +377,31 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
 /// head.
 void HeadAppender::countSaturated(Value group, ValueRange metadata) {
   Value &counts = components.back();
-  auto type = RankedTensorType::get({}, builder.getI64Type());
+  int64_t heads = cache.getGroupHeads();
+  SmallVector<int64_t> shape;
+  if (heads != 1)
+    shape.push_back(heads);
+  auto type = RankedTensorType::get(shape, builder.getI64Type());
   SmallVector<OpFoldResult> place = {sequence.index, head};
   SmallVector<OpFoldResult> ones(2, builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes = {ones[0], builder.getIndexAttr(heads)};
   Value count = tensor::ExtractSliceOp::create(builder, loc, type, counts,
-                                               place, ones, ones);
+                                               place, sizes, ones);
   SmallVector<Value> inputs = {group};
   llvm::append_range(inputs, metadata);
-  count = CountSaturatedOp::create(builder, loc, type, cache.getFormat(),
-                                   inputs, count)
+  count = CountSaturatedOp::create(
+              builder, loc, type,
+              cache.getFormat().resolveHeads(cache.getHeads()), inputs, count)
               .getResult();
   counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
-                                         ones, ones);
+                                         sizes, ones);
 }
 
 void HeadAppender::flushGroups() {
   loop(sequence.flushed, sequence.newFlushed, cache.getTokenGroup(),
        [&](HeadAppender &step, Value row) {
          Value token = step.math.add(row, cache.getExactFirst());
-         step.encodeGroup(step.gatherGroup(token),
+         step.encodeGroup(step.gatherHeads(token),
                           sequence.rows.locate(step.builder, step.loc, row));
        });
 }
@@ -350,7 +411,7 @@ SmallVector<Value> HeadAppender::store(const RowPlace &place) {
     storeExact(ComponentKind::Values, place, sequence.start,
                builder.getIndexAttr(1));
   else
-    encodeGroup(loadToken(sequence.start), place);
+    encodeGroup(gatherHeads(sequence.length), place);
   return components;
 }
 
@@ -360,10 +421,10 @@ SmallVector<Value> HeadAppender::append() {
     return components;
   }
   if (cache.getExactFirst() != 0)
-    storeFirst();
+    forEachHead([](HeadAppender &head) { head.storeFirst(); });
   flushGroups();
   if (cache.hasRecentWindow())
-    storeRecent();
+    forEachHead([](HeadAppender &head) { head.storeRecent(); });
   return components;
 }
 
@@ -413,14 +474,15 @@ static SmallVector<Value>
 buildLoop(OpBuilder &builder, Location loc, Value count, ValueRange components,
           llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
                                                 ValueRange)>
-              body) {
+              body,
+          int64_t stepSize = 1) {
   IndexMath math(builder, loc);
   auto step = [&](OpBuilder &nested, Location loc, Value index,
                   ValueRange carried) {
     scf::YieldOp::create(nested, loc, body(nested, loc, index, carried));
   };
   auto loop = scf::ForOp::create(builder, loc, math.constant(0), count,
-                                 math.constant(1), components, step);
+                                 math.constant(stepSize), components, step);
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
@@ -440,7 +502,8 @@ static SmallVector<Value> appendToSequences(OpBuilder &builder, Location loc,
       return HeadAppender(nested, loc, cache, tokens, sequence, head, carried)
           .append();
     };
-    return buildLoop(nested, loc, heads, carried, appendHead);
+    return buildLoop(nested, loc, heads, carried, appendHead,
+                     cache.getGroupHeads());
   };
   return buildLoop(builder, loc, math.constant(cache.getBatch()), carried,
                    appendSequence);
@@ -480,7 +543,8 @@ static SmallVector<Value> appendToSlots(OpBuilder &builder, Location loc,
     // No head where the token is left out.
     Value storedHeads =
         arith::SelectOp::create(nested, loc, isStored, heads, zero);
-    return buildLoop(nested, loc, storedHeads, carried, storeHead);
+    return buildLoop(nested, loc, storedHeads, carried, storeHead,
+                     cache.getGroupHeads());
   };
   Value total = getValueOrCreateConstantIndexOp(
       builder, loc, tensor::getMixedSize(builder, loc, tokens.tensor, 0));

@@ -107,7 +107,7 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
   return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, ReorderOp,
-             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
+             ShiftOp, func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
              scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
              cf::CondBranchOp>(op);
 }
@@ -188,7 +188,7 @@ struct SignatureAttributes {
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
   target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp,
-                      ReorderOp, TruncateOp>();
+                      ReorderOp, ShiftOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());
@@ -213,6 +213,7 @@ void ExpandCachesPass::runOnOperation() {
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
   populateReorderPatterns(converter, patterns);
+  populateShiftPatterns(converter, patterns);
   populateTruncatePatterns(converter, patterns);
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
                                                                  converter);

@@ -117,10 +117,9 @@ SmallVector<Value> TileLoader::loadWithinBlock(ArrayRef<ComponentKind> kinds,
   int64_t group = cache.getTokenGroup();
   SmallVector<Value> tile;
   for (ComponentKind kind : kinds) {
-    RowSlice rows{place.block, head, place.row, extent};
-    if (group > 1 && isMetadata(kind))
-      rows = {place.block, head, math.div(place.row, group),
-              builder.getIndexAttr(1)};
+    RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+    if (group == 1 || !isMetadata(kind))
+      rows.count = extent;
     tile.push_back(rows.extract(builder, loc, getComponent(kind)));
     if (kind == ComponentKind::Codes && isPacked())
       tile.back() = unpack(
@@ -145,10 +144,11 @@ SmallVector<Value> TileLoader::gatherRuns(ArrayRef<ComponentKind> kinds,
                      ValueRange carried) {
     IndexMath math(nested, loc);
     RowPlace place = tokenRows.locate(nested, loc, first);
-    RowSlice run{place.block, head, place.row, count};
     Value offset = math.sub(first, row);
     SmallVector<Value> tile(carried);
     for (auto [kind, part] : llvm::zip_equal(kinds, tile)) {
+      RowSlice run = getGroupSlice(math, cache, place, head, kind);
+      run.count = count;
       Value source = run.extract(nested, loc, getComponent(kind));
       Value target = extractRows(nested, loc, part, offset, count);
       Value filled = kind == ComponentKind::Codes && isPacked()

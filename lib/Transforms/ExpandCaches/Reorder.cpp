@@ -104,17 +104,12 @@ void HeadCopier::copyGroups(Value begin, Value end) {
     IndexMath math(nested, loc);
     RowPlace from = copy.from.locate(nested, loc, row);
     RowPlace to = copy.to.locate(nested, loc, row);
-    auto getSlice = [&](const RowPlace &place, ComponentKind kind) -> RowSlice {
-      if (isMetadata(kind))
-        return {place.block, head, math.div(place.row, group),
-                nested.getIndexAttr(1)};
-      return {place.block, head, place.row, nested.getIndexAttr(group)};
-    };
     SmallVector<Value> copied(carried);
     for (ComponentKind kind : getTokenComponents(cache)) {
       unsigned index = *cache.findComponent(kind);
-      copied[index] = copySlice(nested, loc, index, getSlice(from, kind),
-                                getSlice(to, kind), copied[index]);
+      copied[index] = copySlice(
+          nested, loc, index, getGroupSlice(math, cache, from, head, kind),
+          getGroupSlice(math, cache, to, head, kind), copied[index]);
     }
     scf::YieldOp::create(nested, loc, copied);
   };

@@ -44,6 +44,8 @@ Value IndexMath::mul(Value lhs, int64_t rhs) {
 }
 
 Value IndexMath::div(Value lhs, int64_t rhs) {
+  if (rhs == 1)
+    return lhs;
   return builder.createOrFold<arith::DivUIOp>(loc, lhs, constant(rhs));
 }
 
@@ -81,7 +83,8 @@ struct SliceBounds {
     auto type = cast<RankedTensorType>(component.getType());
     OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
     offsets = {slice.batch, slice.head, slice.row, zero};
-    sizes = {one, one, slice.count, builder.getIndexAttr(type.getDimSize(3))};
+    sizes = {one, builder.getIndexAttr(slice.heads.value_or(1)), slice.count,
+             builder.getIndexAttr(type.getDimSize(3))};
     strides.assign(4, one);
   }
 
@@ -109,8 +112,10 @@ Value RowSlice::extract(OpBuilder &builder, Location loc,
                         Value component) const {
   auto type = cast<RankedTensorType>(component.getType());
   SliceBounds bounds(builder, *this, component);
-  auto rows = RankedTensorType::get(
-      {getStaticExtent(count), type.getDimSize(3)}, type.getElementType());
+  SmallVector<int64_t> shape = {getStaticExtent(count), type.getDimSize(3)};
+  if (heads)
+    shape.insert(shape.begin(), *heads);
+  auto rows = RankedTensorType::get(shape, type.getElementType());
   return tensor::ExtractSliceOp::create(builder, loc, rows, component,
                                         bounds.offsets, bounds.sizes,
                                         bounds.strides);
@@ -240,4 +245,15 @@ SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
   auto loop = scf::ForOp::create(builder, loc, runBegin, runEnd,
                                  math.constant(1), inits, buildRun);
   return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
+                            const RowPlace &place, Value head,
+                            ComponentKind kind) {
+  Builder &builder = math.getBuilder();
+  int64_t group = cache.getTokenGroup();
+  if (!isMetadata(kind))
+    return {place.block, head, place.row, builder.getIndexAttr(group)};
+  return {place.block, math.div(head, cache.getGroupHeads()),
+          math.div(place.row, group), builder.getIndexAttr(1)};
 }

@@ -28,6 +28,8 @@ class IndexMath {
 public:
   IndexMath(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
 
+  OpBuilder &getBuilder() { return builder; }
+
   Value constant(int64_t value);
   Value add(Value lhs, Value rhs);
   Value add(Value lhs, int64_t rhs) { return add(lhs, constant(rhs)); }
@@ -65,8 +67,10 @@ struct RowSlice {
   Value head;
   Value row;
   OpFoldResult count;
+  /// Heads from `head` on, as an axis of their own; without it the one head.
+  std::optional<int64_t> heads = std::nullopt;
 
-  /// The rows as a `count x row size` tensor.
+  /// The rows as a `[heads x] count x row size` tensor.
   Value extract(OpBuilder &builder, Location loc, Value component) const;
   /// The rows of packed tokens, `total x kv_heads x head_dim`, whatever their
   /// sequence.
@@ -145,12 +149,20 @@ Value extractRows(OpBuilder &builder, Location loc, Value tile,
 Value insertRows(OpBuilder &builder, Location loc, Value rows, Value tile,
                  OpFoldResult row, OpFoldResult count);
 
+/// The rows of a component that hold a group of tokens of `head`, of which
+/// `place` is the first: of codes and values one for each token, of metadata
+/// one for the group, and for all heads that share it.
+RowSlice getGroupSlice(IndexMath &math, CacheType cache, const RowPlace &place,
+                       Value head, ComponentKind kind);
+
 void populateAppendPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateLoadTilePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 void populateReorderPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns);
+void populateShiftPatterns(const TypeConverter &converter,
+                           RewritePatternSet &patterns);
 void populateTruncatePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 

@@ -67,6 +67,7 @@ class Cache:
         element_type(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
+            fmt.group_heads(heads)
         self.calibration = Calibration() if calibration is None else calibration
         self.calibration.check(fmt, heads, dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
@@ -188,10 +189,10 @@ class Cache:
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, int8 or uint8 [heads, flushed, dim]; ValueError if exact."""
         self._need_codes()
-        return self._joined(b, 0, self.dim, self.fmt.codes.dtype)
+        return self._joined(b, 0, self.heads, self.dim, self.fmt.codes.dtype)
 
     def scales(self, b: int) -> np.ndarray:
-        """Stored scales of sequence b's quantized tokens, [heads, flushed/n, dim/g]; [heads, 1, dim/g] where static."""
+        """Stored scales of sequence b's quantized tokens: [heads/h, flushed/n, dim/g]; [heads/h, 1, dim/g] if static."""
         self._need_codes()
         return self._metadata(b, 1, self.calibration.scales, self.fmt.scale.dtype)
 
@@ -203,18 +204,18 @@ class Cache:
         return self._metadata(b, 2, self.calibration.zeros, self.fmt.zero.type.dtype)
 
     def _metadata(self, b: int, part: int, given: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
-        groups = self.dim // self.fmt.channels(self.dim)
+        groups, heads = self.dim // self.fmt.channels(self.dim), self.heads // self.fmt.group_heads(self.heads)
         if given is not None:
-            return np.broadcast_to(given[:, np.newaxis], (self.heads, 1, groups))
-        return self._joined(b, part, groups, dtype)
+            return np.broadcast_to(given[:, np.newaxis], (heads, 1, groups))
+        return self._joined(b, part, heads, groups, dtype)
 
     def _need_codes(self) -> None:
         if self.fmt.codes is None:
             raise ValueError("codes = none: this cache has neither codes nor scales nor zeros")
 
-    def _joined(self, b: int, part: int, width: int, dtype: np.dtype) -> np.ndarray:
+    def _joined(self, b: int, part: int, heads: int, width: int, dtype: np.dtype) -> np.ndarray:
         groups = [group[part] for group in self._sequences[b].groups]
-        empty = np.zeros((self.heads, 0, width), dtype)
+        empty = np.zeros((heads, 0, width), dtype)
         return np.concatenate([empty, *groups], axis=1)
 
     def values64(self, b: int) -> np.ndarray:
