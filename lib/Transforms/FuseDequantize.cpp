@@ -259,8 +259,11 @@ LogicalResult SideMatcher::checkGiven() {
   for (Value given : dequantize.getInputs().take_back(count)) {
     if (axes[kBatch] != kAbsent && getShape(given)[axes[kBatch]] != 1)
       return fail("metadata that is given is not the same for all sequences");
-    if (axes[kHeads] != kAbsent &&
-        getShape(given)[axes[kHeads]] != getShape(value)[axes[kHeads]])
+    if (axes[kHeads] == kAbsent)
+      continue;
+    int64_t heads = getShape(value)[axes[kHeads]];
+    int64_t sharing = dequantize.getFormat().getGroupHeads(heads);
+    if (getShape(given)[axes[kHeads]] != heads / sharing)
       return fail("metadata that is given is not given for each head");
   }
   return success();
