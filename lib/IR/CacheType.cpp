@@ -19,6 +19,8 @@ StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
     return "codes";
   case ComponentKind::Values:
     return "values";
+  case ComponentKind::Records:
+    return "records";
   case ComponentKind::Scales:
     return "scales";
   case ComponentKind::Zeros:
@@ -207,10 +209,16 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
     int64_t group = getTokenGroup();
     int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    add(ComponentKind::Codes, rows, format.getPackedBytes(headDim),
-        IntegerType::get(getContext(), 8));
-    add(ComponentKind::Scales, groupRows, groupsPerRow, format.getScaleType());
-    if (Type zero = format.getZeroType())
+    Type byte = IntegerType::get(getContext(), 8);
+    RowLayout layout = format.getRowLayout(headDim);
+    if (layout.codes.exists())
+      add(ComponentKind::Codes, rows, layout.codes.getBytes(), byte);
+    if (layout.records.exists())
+      add(ComponentKind::Records, groupRows, layout.records.getBytes(), byte);
+    if (!layout.storesScales())
+      add(ComponentKind::Scales, groupRows, groupsPerRow,
+          format.getScaleType());
+    if (Type zero = format.getZeroType(); zero && !layout.storesZeros())
       add(ComponentKind::Zeros, groupRows, groupsPerRow, zero);
   }
   if (getExactFirst() != 0)

@@ -7,6 +7,7 @@
 
 #include "Codec.h"
 #include "FloatText.h"
+#include "FormatLayout.h"
 
 #include "kvq/IR/KVQ.h"
 
@@ -33,6 +34,7 @@ struct FormatFields {
   Type zero;
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
+  LayoutAttr layout;
 };
 
 } // namespace
@@ -129,9 +131,11 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "layout")
+    return parser.parseAttribute(fields.layout);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, got '" << name
-         << "'";
+         << "expected one of codes, group, scale, zero, range, layout, got '"
+         << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -147,10 +151,11 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.scale || fields.zero || fields.range)) {
+  if (exact && (fields.group || fields.scale || fields.zero || fields.range ||
+                fields.layout)) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero or range";
+           "group, scale, zero, range or layout";
     return {};
   }
   if (exact)
@@ -166,7 +171,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip);
+      fields.clip, fields.layout);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -190,6 +195,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printer << ", range = " << stringifyRangePolicy(getRange());
     if (getRange() == RangePolicy::Clip)
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
+    if (getLayout())
+      printer << ", layout = " << getLayout();
   }
   printer << ">";
 }
@@ -268,7 +275,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip) {
+                                 RangePolicy range, APFloat clip,
+                                 LayoutAttr layout) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -299,25 +307,10 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
-  return success();
-}
-
-LogicalResult
-FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
-                          int64_t headDim) const {
-  if (headDim < 1)
-    return emitError() << "expected a head_dim of at least 1, got " << headDim;
-  if (isExact())
+  if (!layout)
     return success();
-  if (int64_t group = getGroupChannels(headDim); headDim % group != 0)
-    return emitError() << "group of " << group
-                       << " channels does not divide head_dim " << headDim;
-  // Each part of a code, a power of two of bits, fills whole bytes.
-  unsigned bits = getCodeBits(), lastPart = bits & -bits;
-  if (int64_t perByte = 8 / lastPart; headDim % perByte != 0)
-    return emitError() << bits << "-bit codes fill whole bytes only if "
-                       << perByte << " divides head_dim, got " << headDim;
-  return success();
+  return verifyFormatLayout(emitError, codes, tokens, scale, zeroKind, zero,
+                            layout);
 }
 
 //===----------------------------------------------------------------------===//
@@ -328,7 +321,11 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f));
+                         APFloat(1.0f), /*layout=*/LayoutAttr());
+}
+
+LayoutAttr FormatAttr::getLayoutOrDefault() const {
+  return getLayout() ? getLayout() : LayoutAttr::getPlanar(getContext());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -354,8 +351,4 @@ Type FormatAttr::getZeroType() const {
   if (zero && zero.isUnsignedInteger())
     return IntegerType::get(getContext(), zero.getIntOrFloatBitWidth());
   return zero;
-}
-
-int64_t FormatAttr::getPackedBytes(int64_t headDim) const {
-  return llvm::divideCeil(headDim * getCodeBits(), 8);
 }

@@ -27,8 +27,8 @@ struct TilingShape {
   Value rows;
   /// Tokens in one step of the domain's last axis.
   int64_t tokens;
-  /// Scales and zeros: their token axis counts steps.
-  ValueRange metadata;
+  /// Scales, zeros, records of them: their token axis counts steps.
+  SmallVector<Value, 3> metadata;
 
   int64_t getTokenAxis() const {
     return cast<RankedTensorType>(rows.getType()).getRank() - 2;
@@ -44,21 +44,34 @@ struct TensorPart {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInits().drop_front()};
+          llvm::to_vector<3>(op.getInits().drop_front())};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          op.getInputs().drop_front()};
+          llvm::to_vector<3>(op.getInputs().drop_front())};
 }
 
-/// Packing treats each token by itself.
+/// Packed codes alone are packed token by token; with records of metadata
+/// beside them, a row of these is for a group of tokens.
+template <typename OpTy>
+static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
+                                   ValueRange packed) {
+  if (codesAndMetadata.size() == 1)
+    return {codesAndMetadata.front(), /*tokens=*/1, /*metadata=*/{}};
+  TilingShape shape{codesAndMetadata.front(), op.getFormat().getGroupTokens(),
+                    llvm::to_vector<3>(codesAndMetadata.drop_front())};
+  // Of the packed components, records come last.
+  shape.metadata.push_back(packed.back());
+  return shape;
+}
+
 static TilingShape getTilingShape(PackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+  return getPackingShape(op, op.getInputs(), op.getInits());
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*metadata=*/{}};
+  return getPackingShape(op, op.getInits(), op.getInputs());
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {

@@ -16,8 +16,8 @@ using namespace mlir::kvq;
 namespace {
 
 /// What a value-level op takes on one side: the float values, the codes with
-/// their metadata, or the packed bytes.
-enum class Side { Values, Codes, CodesOnly, Bytes };
+/// their metadata, what of these is packed, or the packed bytes.
+enum class Side { Values, Codes, Unpacked, Packed };
 
 } // namespace
 
@@ -31,28 +31,35 @@ static int64_t ceilDivOrDynamic(int64_t extent, int64_t divisor) {
 static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
                                                   ArrayRef<int64_t> shape,
                                                   Side side, Type floatType) {
-  MLIRContext *context = format.getContext();
-  Type i8 = IntegerType::get(context, 8);
-  SmallVector<int64_t> dims(shape);
-  int64_t headDim = dims.back();
-  switch (side) {
-  case Side::Values:
-    return {RankedTensorType::get(dims, floatType)};
-  case Side::CodesOnly:
-    return {RankedTensorType::get(dims, i8)};
-  case Side::Bytes:
-    dims.back() = format.getPackedBytes(headDim);
-    return {RankedTensorType::get(dims, i8)};
-  case Side::Codes:
-    break;
+  Type i8 = IntegerType::get(format.getContext(), 8);
+  int64_t headDim = shape.back();
+  SmallVector<RankedTensorType> types;
+  auto addRows = [&](int64_t tokens, int64_t rowSize, Type type) {
+    SmallVector<int64_t> dims(shape);
+    dims.back() = rowSize;
+    dims[dims.size() - 2] = ceilDivOrDynamic(dims[dims.size() - 2], tokens);
+    types.push_back(RankedTensorType::get(dims, type));
+  };
+  int64_t group = format.getGroupTokens();
+  RowLayout layout = format.getRowLayout(headDim);
+  if (side == Side::Values) {
+    addRows(1, headDim, floatType);
+    return types;
   }
-  SmallVector<RankedTensorType> types = {RankedTensorType::get(dims, i8)};
-  dims.back() = headDim / format.getGroupChannels(headDim);
-  dims[dims.size() - 2] =
-      ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
-  types.push_back(RankedTensorType::get(dims, format.getScaleType()));
-  if (Type zero = format.getZeroType())
-    types.push_back(RankedTensorType::get(dims, zero));
+  if (side == Side::Packed) {
+    if (layout.codes.exists())
+      addRows(1, layout.codes.getBytes(), i8);
+    if (layout.records.exists())
+      addRows(group, layout.records.getBytes(), i8);
+    return types;
+  }
+  addRows(1, headDim, i8);
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  if (side == Side::Codes || layout.storesScales())
+    addRows(group, groups, format.getScaleType());
+  Type zero = format.getZeroType();
+  if (zero && (side == Side::Codes || layout.storesZeros()))
+    addRows(group, groups, zero);
   return types;
 }
 
@@ -158,7 +165,7 @@ LogicalResult PackOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::CodesOnly, getInits(), Side::Bytes,
+                       getInputs(), Side::Unpacked, getInits(), Side::Packed,
                        getResultTypes());
 }
 
@@ -166,6 +173,6 @@ LogicalResult UnpackOp::verify() {
   if (failed(expectOperand(*this, "outputs", getInits())))
     return failure();
   return verifyValueOp(*this, getFormat(), getInits().front().getType(),
-                       getInputs(), Side::Bytes, getInits(), Side::CodesOnly,
+                       getInputs(), Side::Packed, getInits(), Side::Unpacked,
                        getResultTypes());
 }

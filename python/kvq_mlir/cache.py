@@ -165,7 +165,8 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads, r/n, head_dim/g] (records int8 [batch, kv_heads, r/n, bytes] instead of what a layout puts
+        there), first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits.
         """
@@ -374,4 +375,4 @@ class Cache:
 
     def _groups(self) -> int:
         """Scales in a row; 0 for exact formats."""
-        return 0 if self.format.is_exact else self._storage["scales"].shape[3]
+        return 0 if self.format.is_exact else self.head_dim // self.format.channels(self.head_dim)

@@ -85,6 +85,11 @@ class Format:
         """How the range of a group is taken: "absmax", "minmax" or "clip"; None if exact."""
         return self._fields["range"]
 
+    @property
+    def layout(self) -> str | None:
+        """How codes and metadata lie in bytes, "#kvq.layout<...>"; None if nothing is said: planar."""
+        return self._fields["layout"]
+
     def channels(self, head_dim: int) -> int:
         """Channels that share a scale in rows of `head_dim`.
 

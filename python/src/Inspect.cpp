@@ -43,18 +43,23 @@ static auto parseOrThrow(MLIRContext *context, Parse parse,
   return parsed;
 }
 
-/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
-/// fields by name; those that an exact format lacks are None.
-static nb::tuple parseFormat(const std::string &text) {
-  std::unique_ptr<MLIRContext> context = createContext();
-  auto format = cast<FormatAttr>(parseOrThrow(
-      context.get(),
+static FormatAttr parseFormatAttr(MLIRContext *context,
+                                  const std::string &text) {
+  return cast<FormatAttr>(parseOrThrow(
+      context,
       [](const std::string &text, MLIRContext *context) {
         // Nothing but a format: `>` in the text would end it early.
         return dyn_cast_or_null<FormatAttr>(
             parseAttribute("#kvq.format<" + text + ">", context));
       },
       text));
+}
+
+/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
+/// fields by name; those that an exact format lacks are None.
+static nb::tuple parseFormat(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  FormatAttr format = parseFormatAttr(context.get(), text);
   nb::dict fields;
   fields["codes"] = toText(format.getCodes());
   fields["bits"] = format.getCodeBits();
@@ -75,6 +80,10 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact()
           ? nb::object(nb::none())
           : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
+  fields["layout"] =
+      format.getLayout()
+          ? nb::object(nb::str(toText(Attribute(format.getLayout())).c_str()))
+          : nb::none();
   std::string canonical = toText(Attribute(format));
   StringRef inner = canonical;
   inner.consume_front("#kvq.format<");
@@ -115,6 +124,26 @@ static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
   return components;
 }
 
+/// How rows of `headDim` channels of a format are packed: (number of bytes of a
+/// row, whether a row is one group of tokens' rather than one token's) for each
+/// packed component, and whether scales and zeros are among what is packed.
+static nb::tuple getPackedRows(const std::string &format, int64_t headDim) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto attr = parseFormatAttr(context.get(), format);
+  DiagnosticCollector diagnostics(context.get(), /*places=*/false);
+  auto emitError = [&] {
+    return mlir::emitError(UnknownLoc::get(context.get()));
+  };
+  if (failed(attr.verifyHeadDim(emitError, headDim)))
+    unwrap(diagnostics.takeError("cannot pack rows"));
+  RowLayout layout = attr.getRowLayout(headDim);
+  nb::list rows;
+  for (const PackedRow *row : {&layout.codes, &layout.records})
+    if (row->exists())
+      rows.append(nb::make_tuple(row->getBytes(), row == &layout.records));
+  return nb::make_tuple(rows, layout.storesScales(), layout.storesZeros());
+}
+
 /// Parses and verifies a module; returns it printed.
 static std::string parse(const std::string &text) {
   std::unique_ptr<MLIRContext> context = createContext();
@@ -138,6 +167,10 @@ void python::bindInspect(nb::module_ &module) {
       nb::arg("capacity"),
       "(name, shape, element type, alignment) of each array that a cache "
       "is stored in.");
+  module.def("packed_rows", &getPackedRows, nb::arg("format"),
+             nb::arg("head_dim"),
+             "([(bytes of a row, whether it is a group's), ...] of each packed "
+             "component, whether scales are packed, whether zeros are).");
   module.def("parse", &parse, nb::arg("text"),
              "Parses and verifies a module; returns it as MLIR prints it.");
   module.def("run_pipeline", &runPipelineOnText, nb::arg("text"),

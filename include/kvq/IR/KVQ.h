@@ -28,7 +28,15 @@ struct RangeStatistic {
 };
 
 /// What a storage component of a cache holds. See `!kvq.cache`.
-enum class ComponentKind { Codes, Values, Scales, Zeros, First, Recent };
+enum class ComponentKind {
+  Codes,
+  Values,
+  Records,
+  Scales,
+  Zeros,
+  First,
+  Recent
+};
 
 /// The name of a component in reports, headers and Python.
 llvm::StringRef stringifyComponentKind(ComponentKind kind);
@@ -50,6 +58,8 @@ struct StorageComponent {
 
 #include "kvq/IR/KVQDialect.h.inc"
 #include "kvq/IR/KVQEnums.h.inc"
+
+#include "kvq/IR/RowLayout.h"
 
 #include "kvq/IR/KVQAttrInterfaces.h.inc"
 

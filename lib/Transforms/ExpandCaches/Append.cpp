@@ -221,40 +221,79 @@ Value HeadAppender::gatherWindow(Value token, Value first, Value group) {
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
+namespace {
+
+/// A component as one group writes it: its rows, and what they become.
+struct GroupTarget {
+  ComponentKind kind;
+  RowSlice slice;
+  Value rows;
+};
+
+} // namespace
+
 /// Quantizes `group` into the rows from `row`: straight into the components,
-/// except for codes that are packed on the way.
+/// except for what is packed on the way.
 void HeadAppender::encodeGroup(Value group, Value row) {
   FormatInterface format = cache.getFormat();
-  int64_t size = cache.getTokenGroup();
+  int64_t size = cache.getTokenGroup(), headDim = cache.getHeadDim();
+  RowLayout layout = format.getRowLayout(headDim);
   RowSlice codeRows = getRows(row, builder.getIndexAttr(size));
   RowSlice metadataRow = getRow(math.div(row, size));
-  Value &codes = getComponent(ComponentKind::Codes);
-  Value bytes = codeRows.extract(builder, loc, codes);
-  bool packed = format.getCodeBits() < 8;
+  auto getTarget = [&](ComponentKind kind) -> GroupTarget {
+    RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
+    return {kind, slice, slice.extract(builder, loc, getComponent(kind))};
+  };
+  auto store = [&](const GroupTarget &target, Value rows) {
+    Value &component = getComponent(target.kind);
+    component = target.slice.insert(builder, loc, rows, component);
+  };
+  bool isPacked = !layout.isUnpacked();
+  SmallVector<GroupTarget> packed, direct;
+  if (isPacked && layout.codes.exists())
+    packed.push_back(getTarget(ComponentKind::Codes));
+  if (layout.records.exists())
+    packed.push_back(getTarget(ComponentKind::Records));
 
-  SmallVector<Value> targets = {bytes};
-  if (packed)
-    targets[0] = tensor::EmptyOp::create(
-        builder, loc, {size, cache.getHeadDim()}, builder.getI8Type());
-  SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
-  if (format.getZeroType())
-    metadata.push_back(ComponentKind::Zeros);
-  for (ComponentKind kind : metadata)
-    targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
-
+  // What quantization writes: scratch where that is packed.
+  SmallVector<Value> outputs;
+  SmallVector<bool> arePacked;
+  auto addOutput = [&](ComponentKind kind, bool isPacked, int64_t rows,
+                       int64_t rowSize, Type type) {
+    arePacked.push_back(isPacked);
+    if (isPacked) {
+      outputs.push_back(
+          tensor::EmptyOp::create(builder, loc, {rows, rowSize}, type));
+      return;
+    }
+    direct.push_back(getTarget(kind));
+    outputs.push_back(direct.back().rows);
+  };
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  addOutput(ComponentKind::Codes, isPacked, size, headDim,
+            builder.getI8Type());
+  addOutput(ComponentKind::Scales, layout.storesScales(), 1, groups,
+            format.getScaleType());
+  if (Type zero = format.getZeroType())
+    addOutput(ComponentKind::Zeros, layout.storesZeros(), 1, groups, zero);
   auto quantize = QuantizeOp::create(
-      builder, loc, TypeRange(ValueRange(targets)), format, group, targets);
-  Value encoded = quantize.getResult(0);
-  if (packed)
-    encoded =
-        PackOp::create(builder, loc, bytes.getType(), format, encoded, bytes)
-            .getResult(0);
-  codes = codeRows.insert(builder, loc, encoded, codes);
-  for (auto [i, kind] : llvm::enumerate(metadata)) {
-    Value &component = getComponent(kind);
-    component =
-        metadataRow.insert(builder, loc, quantize.getResult(i + 1), component);
+      builder, loc, TypeRange(ValueRange(outputs)), format, group, outputs);
+
+  SmallVector<Value> packInputs, packOutputs, directRows;
+  for (auto [result, isPacked] :
+       llvm::zip_equal(quantize.getResults(), arePacked))
+    (isPacked ? packInputs : directRows).push_back(result);
+  if (isPacked) {
+    for (const GroupTarget &target : packed)
+      packOutputs.push_back(target.rows);
+    auto pack =
+        PackOp::create(builder, loc, TypeRange(ValueRange(packOutputs)), format,
+                       packInputs, packOutputs);
+    for (auto [target, rows] : llvm::zip_equal(packed, pack.getResults()))
+      store(target, rows);
   }
+  for (auto [target, rows] : llvm::zip_equal(direct, directRows))
+    store(target, rows);
 }
 
 void HeadAppender::flushGroups() {

@@ -87,7 +87,8 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   SmallVector<Value> tensors;
   for (const StorageComponent &component : cache.getComponents()) {
     RankedTensorType type = component.getTensorType();
-    bool isMetadata = component.kind == ComponentKind::Scales ||
+    bool isMetadata = component.kind == ComponentKind::Records ||
+                      component.kind == ComponentKind::Scales ||
                       component.kind == ComponentKind::Zeros;
     SmallVector<Value> extents;
     if (!type.hasStaticShape())

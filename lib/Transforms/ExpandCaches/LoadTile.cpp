@@ -46,15 +46,18 @@ private:
   }
   /// Scratch that holds the tile's rows: of static size where the tile has a
   /// bound, so that it can live on the stack.
-  Value createScratch(Type elementType);
+  Value createScratch(int64_t rowSize, Type elementType);
   Value trimScratch(Value scratch) {
     return op.getTile() ? extractLeadingRows(builder, loc, scratch, extent)
                         : scratch;
   }
+  Value createTrimmedScratch(int64_t rowSize, Type elementType) {
+    return trimScratch(createScratch(rowSize, elementType));
+  }
 
   Value loadRange(ComponentKind kind, Value row);
-  Value loadCodes(Value row);
   Value loadMetadata(ComponentKind kind, Value row);
+  SmallVector<Value> loadCodes(Value row);
   Value gatherRecent();
 
   OpBuilder &builder;
@@ -70,9 +73,8 @@ private:
 
 } // namespace
 
-Value TileLoader::createScratch(Type elementType) {
-  SmallVector<OpFoldResult> shape = {extent,
-                                     builder.getIndexAttr(cache.getHeadDim())};
+Value TileLoader::createScratch(int64_t rowSize, Type elementType) {
+  SmallVector<OpFoldResult> shape = {extent, builder.getIndexAttr(rowSize)};
   if (op.getTile())
     shape[0] = builder.getIndexAttr(*op.getTile());
   return tensor::EmptyOp::create(builder, loc, shape, elementType);
@@ -83,23 +85,57 @@ Value TileLoader::loadRange(ComponentKind kind, Value row) {
   return getRows(row, extent).extract(builder, loc, getComponent(kind));
 }
 
-Value TileLoader::loadCodes(Value row) {
-  Value bytes = loadRange(ComponentKind::Codes, row);
-  if (cache.getFormat().getCodeBits() == 8)
-    return bytes;
-  Value scratch = trimScratch(createScratch(builder.getI8Type()));
-  return UnpackOp::create(builder, loc, TypeRange{scratch.getType()},
-                          cache.getFormat(), ValueRange{bytes},
-                          ValueRange{scratch})
-      .getResult(0);
-}
-
+/// Rows of metadata, or of records of them: one for each token, or for the
+/// group that all of the tile lies in.
 Value TileLoader::loadMetadata(ComponentKind kind, Value row) {
   int64_t group = cache.getTokenGroup();
   if (group == 1)
     return loadRange(kind, row);
   return getRows(math.div(row, group), builder.getIndexAttr(1))
       .extract(builder, loc, getComponent(kind));
+}
+
+/// Codes, scales and zeros: unpacked into scratch, unless they lie in memory as
+/// they are.
+SmallVector<Value> TileLoader::loadCodes(Value row) {
+  FormatInterface format = cache.getFormat();
+  int64_t headDim = cache.getHeadDim();
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  RowLayout layout = format.getRowLayout(headDim);
+  SmallVector<Value> packed;
+  if (layout.codes.exists())
+    packed.push_back(loadRange(ComponentKind::Codes, row));
+  if (layout.records.exists())
+    packed.push_back(loadMetadata(ComponentKind::Records, row));
+  SmallVector<Value> loaded = packed;
+  if (!layout.isUnpacked()) {
+    SmallVector<Value> scratch = {createTrimmedScratch(headDim, builder.getI8Type())};
+    auto addMetadata = [&](Type type) {
+      // One row serves all tokens of several.
+      if (cache.getTokenGroup() == 1)
+        scratch.push_back(createTrimmedScratch(groups, type));
+      else
+        scratch.push_back(
+            tensor::EmptyOp::create(builder, loc, {1, groups}, type));
+    };
+    if (layout.storesScales())
+      addMetadata(format.getScaleType());
+    if (layout.storesZeros())
+      addMetadata(format.getZeroType());
+    loaded = UnpackOp::create(builder, loc, TypeRange(ValueRange(scratch)),
+                              format, packed, scratch)
+                 .getResults();
+  }
+  SmallVector<Value> results = {loaded.front()};
+  ArrayRef<Value> stored = ArrayRef(loaded).drop_front();
+  auto takeMetadata = [&](ComponentKind kind, bool isStored) {
+    results.push_back(isStored ? stored.consume_front()
+                               : loadMetadata(kind, row));
+  };
+  takeMetadata(ComponentKind::Scales, layout.storesScales());
+  if (format.getZeroType())
+    takeMetadata(ComponentKind::Zeros, layout.storesZeros());
+  return results;
 }
 
 /// Tokens of the recent window may wrap round the end of its ring, so they are
@@ -113,7 +149,7 @@ Value TileLoader::gatherRecent() {
     Value source = getRows(slot, one).extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
-  Value tile = createScratch(cache.getElementType());
+  Value tile = createScratch(cache.getHeadDim(), cache.getElementType());
   return trimScratch(
       fillRows(builder, loc, tile, math.constant(0), extent, copyRow));
 }
@@ -126,11 +162,7 @@ SmallVector<Value> TileLoader::load() {
   Value row = math.sub(begin, cache.getExactFirst());
   if (cache.getFormat().isExact())
     return {loadRange(ComponentKind::Values, row)};
-  SmallVector<Value> results = {loadCodes(row),
-                                loadMetadata(ComponentKind::Scales, row)};
-  if (cache.getFormat().getZeroType())
-    results.push_back(loadMetadata(ComponentKind::Zeros, row));
-  return results;
+  return loadCodes(row);
 }
 
 LogicalResult

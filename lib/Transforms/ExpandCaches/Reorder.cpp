@@ -96,10 +96,11 @@ SmallVector<Value> HeadCopier::run() {
     return targets;
   }
   Value groups = math.div(copy.flushed, cache.getTokenGroup());
-  copyRows(ComponentKind::Codes, zero, copy.flushed);
-  copyRows(ComponentKind::Scales, zero, groups);
-  if (cache.getFormat().getZeroType())
-    copyRows(ComponentKind::Zeros, zero, groups);
+  for (ComponentKind kind : {ComponentKind::Codes, ComponentKind::Records,
+                             ComponentKind::Scales, ComponentKind::Zeros})
+    if (cache.findComponent(kind))
+      copyRows(kind, zero,
+               kind == ComponentKind::Codes ? copy.flushed : groups);
   if (cache.getExactFirst() != 0)
     copyRows(ComponentKind::First, zero,
              math.min(copy.length, cache.getExactFirst()));

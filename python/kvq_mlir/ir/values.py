@@ -44,7 +44,8 @@ def dequantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int) ->
     return _function("dequantize", fmt, coded, [("values", f"tensor<?x?x{dim}xf32>")])
 
 
-def pack(fmt: str, bits: int, dim: int) -> str:
-    """@pack(codes, bytes)."""
-    packed = [("bytes", f"tensor<?x?x{dim * bits // 8}xi8>")]
-    return _function("pack", fmt, [("codes", f"tensor<?x?x{dim}xi8>")], packed)
+def pack(fmt: str, dim: int, groups: int, metadata: tuple[str, ...], rows: tuple[int, ...]) -> str:
+    """@pack(codes, metadata..., bytes...): metadata, the types of scales and zeros in records; rows, bytes of each."""
+    unpacked = [("codes", f"tensor<?x?x{dim}xi8>")]
+    unpacked += [(f"metadata{i}", f"tensor<?x?x{groups}x{kind}>") for i, kind in enumerate(metadata)]
+    return _function("pack", fmt, unpacked, [(f"bytes{i}", f"tensor<?x?x{size}xi8>") for i, size in enumerate(rows)])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .codes import Codebook, CodeType, FloatCodes
 from .floats import FloatType
+from .layout import Layout
 from .ranges import Range
 
 SCALE_TYPES = ("f16", "bf16", "f32", "f8E8M0FNU", "f8E4M3FN")
@@ -41,7 +42,7 @@ class Format:
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
     rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
-    mean that is subtracted.
+    mean that is subtracted. layout: None, or how codes and metadata lie in bytes; no arithmetic depends on it.
 
     Raises ValueError if the fields contradict each other.
     """
@@ -54,10 +55,11 @@ class Format:
     outer: FloatType | None = None
     rotate: int | None = None
     center: FloatType | None = None
+    layout: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
-            for name in ("group", "scale", "zero", "range", "outer", "rotate", "center"):
+            for name in ("group", "scale", "zero", "range", "outer", "rotate", "center", "layout"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
             return
@@ -143,6 +145,8 @@ class Format:
             parts.append(f"rotate = hadamard<{self.rotate}>")
         if self.center is not None:
             parts.append(f"center = {self.center}")
+        if self.layout is not None:
+            parts.append(f"layout = {self.layout}")
         return ", ".join(parts)
 
     @staticmethod
@@ -255,4 +259,5 @@ _FIELD_PARSERS: dict[str, Callable] = {
     "range": str,
     "rotate": _parse_rotate,
     "center": _parse_center,
+    "layout": Layout.parse,
 }

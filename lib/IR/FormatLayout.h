@@ -1,0 +1,24 @@
+//===- FormatLayout.h - A layout and the rest of its format -----*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_IR_FORMATLAYOUT_H
+#define KVQ_LIB_IR_FORMATLAYOUT_H
+
+#include "kvq/IR/KVQ.h"
+
+namespace mlir::kvq {
+
+/// Checks that `layout` can hold what the other fields of a format, which are
+/// valid, say.
+LogicalResult verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
+                                 Attribute codes, int64_t tokens, Type scale,
+                                 ZeroKind zeroKind, Type zero,
+                                 LayoutAttr layout);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_IR_FORMATLAYOUT_H
