@@ -170,8 +170,16 @@ bool CodebookAttr::hasZero() const {
   return llvm::is_contained(getValues().asArrayRef(), 0.0f);
 }
 
-unsigned CodebookAttr::getBits() const {
-  return llvm::Log2_64_Ceil(getValues().size());
+/// Bits that the index of a value takes.
+static unsigned getIndexBits(ArrayRef<float> values) {
+  return llvm::Log2_64_Ceil(values.size());
+}
+
+unsigned CodebookAttr::getBits() const { return getIndexBits(getValues()); }
+
+SmallVector<float> CodebookAttr::getQuotients(float divisor) const {
+  return llvm::map_to_vector(getValues().asArrayRef(),
+                             [&](float value) { return value / divisor; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,8 +190,8 @@ namespace {
 
 class CodebookCodec : public Codec {
 public:
-  explicit CodebookCodec(CodebookAttr codebook)
-      : bits(codebook.getBits()), values(codebook.getValues().asArrayRef()) {}
+  explicit CodebookCodec(ArrayRef<float> values)
+      : bits(getIndexBits(values)), values(values) {}
 
   unsigned getBits() const override { return bits; }
   double getLargest() const override {
@@ -196,13 +204,13 @@ public:
 
 private:
   unsigned bits;
-  ArrayRef<float> values;
+  SmallVector<float> values;
 };
 
 } // namespace
 
-std::unique_ptr<Codec> kvq::getCodebookCodec(CodebookAttr codebook) {
-  return std::make_unique<CodebookCodec>(codebook);
+std::unique_ptr<Codec> kvq::getCodebookCodec(ArrayRef<float> values) {
+  return std::make_unique<CodebookCodec>(values);
 }
 
 /// The middle between two numbers, rounded down to f32: an f32 is above it

@@ -76,7 +76,7 @@ private:
 
 std::unique_ptr<Codec> kvq::getCodec(Attribute codes) {
   if (auto codebook = dyn_cast_or_null<CodebookAttr>(codes))
-    return getCodebookCodec(codebook);
+    return getCodebookCodec(codebook.getValues());
   auto typed = dyn_cast_or_null<TypeAttr>(codes);
   if (!typed)
     return nullptr;

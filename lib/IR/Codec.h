@@ -14,8 +14,6 @@
 
 namespace mlir::kvq {
 
-class CodebookAttr;
-
 /// What codes stand for before scale and zero apply: integers, small floats,
 /// the values of a table. `#kvq.format` has one, from its field `codes`.
 class Codec {
@@ -47,7 +45,8 @@ public:
 /// The codec of a format's field `codes`; null if there is none for it.
 std::unique_ptr<Codec> getCodec(Attribute codes);
 
-std::unique_ptr<Codec> getCodebookCodec(CodebookAttr codebook);
+/// The codec of a table of increasing values.
+std::unique_ptr<Codec> getCodebookCodec(ArrayRef<float> values);
 
 } // namespace mlir::kvq
 

@@ -60,21 +60,24 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
   return extent;
 }
 
-/// The stored scale of a group whose values span `extent`, 0 or more, over
-/// numbers up to `largest` (rules R3 to R5). Where the type loses precision the
-/// scale is rounded up, so that it covers the group and is 0 only for extent 0;
-/// with `covers` coarse types are rounded up everywhere.
-static Value buildScale(OpBuilder &b, Location loc, Value extent,
+/// The stored scale of a group whose values span `extent`, 0 or more, in
+/// `steps` steps, for codes up to `largest` (rules R3 to R5). Where the type
+/// loses precision the scale is rounded up, so that it covers the group and is
+/// 0 only for extent 0; with `covers` coarse types are rounded up everywhere.
+static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
                         double largest, Type type, bool covers) {
   const llvm::fltSemantics &semantics = getSemantics(type);
-  Value steps = buildF32(b, loc, largest);
-  Value scale = arith::DivFOp::create(b, loc, extent, steps);
+  auto divide = [&](Value value) -> Value {
+    if (steps == 1.0)
+      return value;
+    return arith::DivFOp::create(b, loc, value, buildF32(b, loc, steps));
+  };
+  Value scale = divide(extent);
   Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, largest));
   if (isa<Float8E8M0FNUType>(type))
     return buildRoundUp(b, loc, capped, type);
 
-  Value units =
-      arith::DivFOp::create(b, loc, buildUnits(b, loc, extent, type), steps);
+  Value units = divide(buildUnits(b, loc, extent, type));
   Value covering = arith::MulFOp::create(
       b, loc, math::CeilOp::create(b, loc, units),
       buildF32(b, loc, APFloat::getSmallest(semantics).convertToDouble()));
@@ -93,11 +96,56 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent,
   return buildRound(b, loc, stored, type);
 }
 
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+/// The codec of a resolved format.
+static std::unique_ptr<Codec> getFormatCodec(FormatAttr format) {
+  if (format.getRange() == RangePolicy::Norm)
+    return getCodebookCodec(format.getCodebookValues());
+  return getCodec(format.getCodes());
+}
+
+SmallVector<float> FormatAttr::getCodebookValues() const {
+  auto codebook = cast<CodebookAttr>(getCodes());
+  if (getRange() != RangePolicy::Norm)
+    return SmallVector<float>(codebook.getValues().asArrayRef());
+  if (getChannels() == kWholeAxis)
+    llvm::report_fatal_error("expected a format that was resolved");
+  return codebook.getQuotients(std::sqrt(static_cast<float>(getGroupSize())));
+}
+
 SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
+  if (getRange() == RangePolicy::Rms || getRange() == RangePolicy::Norm)
+    return {RangeStatistic::SumOfSquares};
   if (getZeroKind() == ZeroKind::None)
-    return {{/*maximum=*/true, /*absolute=*/true}};
-  return {{/*maximum=*/false, /*absolute=*/false},
-          {/*maximum=*/true, /*absolute=*/false}};
+    return {RangeStatistic::LargestMagnitude};
+  return {RangeStatistic::Smallest, RangeStatistic::Largest};
+}
+
+int64_t FormatAttr::getRangeCandidates() const { return getSteps(); }
+
+/// What the ends of a range are multiplied by; null where they stay
+/// (rules R19 and R20).
+static Value buildRatio(OpBuilder &b, Location loc, FormatAttr format,
+                        Value candidate) {
+  if (format.getRange() == RangePolicy::Clip)
+    return buildF32(b, loc, format.getClip().convertToFloat());
+  if (!candidate)
+    return {};
+  Value steps = buildF32(b, loc, 2.0 * format.getSteps());
+  return arith::SubFOp::create(b, loc, buildF32(b, loc, 1.0),
+                               arith::DivFOp::create(b, loc, candidate, steps));
+}
+
+/// The scale, not yet stored, of rms and norm (rule R22).
+static Value buildNorm(OpBuilder &b, Location loc, FormatAttr format,
+                       Value sumOfSquares) {
+  if (format.getRange() == RangePolicy::Rms)
+    sumOfSquares = arith::DivFOp::create(
+        b, loc, sumOfSquares, buildF32(b, loc, format.getGroupSize()));
+  return math::SqrtOp::create(b, loc, sumOfSquares);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,17 +199,23 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
 //===----------------------------------------------------------------------===//
 
 std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
-                                                  ValueRange statistics) const {
-  std::unique_ptr<Codec> codec = getCodec(getCodes());
+                                                  ValueRange statistics,
+                                                  Value candidate) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  double largest = codec->getLargest();
+  bool covers = codec->needsCoveringScale();
+  if (getRangeStatistics().front() == RangeStatistic::SumOfSquares) {
+    Value norm = buildNorm(b, loc, *this, statistics[0]);
+    return {
+        buildScale(b, loc, norm, /*steps=*/1.0, largest, getScale(), covers),
+        Value()};
+  }
+  Value ratio = buildRatio(b, loc, *this, candidate);
   auto clip = [&](Value end) -> Value {
-    if (getRange() != RangePolicy::Clip)
-      return end;
-    return arith::MulFOp::create(b, loc, end,
-                                 buildF32(b, loc, getClip().convertToFloat()));
+    return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
   };
   auto buildStoredScale = [&](Value extent) {
-    return buildScale(b, loc, extent, codec->getLargest(), getScale(),
-                      codec->needsCoveringScale());
+    return buildScale(b, loc, extent, largest, largest, getScale(), covers);
   };
   if (getZeroKind() == ZeroKind::None)
     return {buildStoredScale(clip(statistics[0])), Value()};
@@ -184,12 +238,12 @@ std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
   max = arith::SelectOp::create(b, loc, below, zero, max);
   Value scale = buildStoredScale(arith::SubFOp::create(b, loc, max, min));
   return {scale, buildZeroPoint(b, loc, min, buildExtend(b, loc, scale),
-                                getZeroType(), codec->getLargest())};
+                                getZeroType(), largest)};
 }
 
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
-  std::unique_ptr<Codec> codec = getCodec(getCodes());
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
   scale = buildExtend(b, loc, scale);
   if (getZeroKind() == ZeroKind::Min)
     value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
@@ -206,7 +260,7 @@ Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
 }
 
 Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {
-  return getCodec(getCodes())->buildNumber(b, loc, code);
+  return getFormatCodec(*this)->buildNumber(b, loc, code);
 }
 
 Value FormatAttr::buildDecode(OpBuilder &b, Location loc, Value code,

@@ -34,6 +34,7 @@ struct FormatFields {
   Type zero;
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
+  int64_t steps = 1;
   LayoutAttr layout;
 };
 
@@ -82,13 +83,17 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   fields.range = symbolizeRangePolicy(name);
   if (!fields.range)
     return parser.emitError(loc)
-           << "expected range absmax, minmax or clip<ratio>, got '" << name
-           << "'";
-  if (fields.range != RangePolicy::Clip)
-    return success();
-  return failure(parser.parseLess() ||
-                 parser.parseFloat(fields.clip.getSemantics(), fields.clip) ||
-                 parser.parseGreater());
+           << "expected range absmax, minmax, clip<ratio>, search<steps>, rms "
+              "or norm, got '"
+           << name << "'";
+  if (fields.range == RangePolicy::Clip)
+    return failure(parser.parseLess() ||
+                   parser.parseFloat(fields.clip.getSemantics(), fields.clip) ||
+                   parser.parseGreater());
+  if (fields.range == RangePolicy::Search)
+    return failure(parser.parseLess() || parser.parseInteger(fields.steps) ||
+                   parser.parseGreater());
+  return success();
 }
 
 static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
@@ -171,7 +176,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.layout);
+      fields.clip, fields.steps, fields.layout);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -195,6 +200,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printer << ", range = " << stringifyRangePolicy(getRange());
     if (getRange() == RangePolicy::Clip)
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
+    if (getRange() == RangePolicy::Search)
+      printer << "<" << getSteps() << ">";
     if (getLayout())
       printer << ", layout = " << getLayout();
   }
@@ -253,17 +260,31 @@ static LogicalResult verifyZero(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Whether the scale is a norm of the group rather than an end of its range.
+static bool isNorm(RangePolicy range) {
+  return range == RangePolicy::Rms || range == RangePolicy::Norm;
+}
+
 static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
-                                 ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip) {
+                                 Attribute codes, ZeroKind zeroKind, Type zero,
+                                 RangePolicy range, APFloat clip,
+                                 int64_t steps) {
   bool hasZero = zeroKind != ZeroKind::None;
   if (!hasZero && range == RangePolicy::MinMax)
     return emitError() << "range minmax needs a zero; without one expected "
-                          "range absmax or clip";
+                          "range absmax, clip or search";
   if (hasZero && range == RangePolicy::AbsMax)
     return emitError() << "range absmax takes no zero; with '"
                        << stringifyZeroKind(zeroKind) << " " << zero
-                       << "' expected range minmax or clip";
+                       << "' expected range minmax, clip or search";
+  if (isNorm(range) && !isa<CodebookAttr>(codes))
+    return emitError() << "range " << stringifyRangePolicy(range)
+                       << " needs a #kvq.codebook as codes, got " << codes;
+  // Twice as many are exact in f32.
+  constexpr int64_t kMaxSteps = int64_t(1) << 23;
+  if (steps < 1 || steps > kMaxSteps)
+    return emitError() << "expected 1 to " << kMaxSteps
+                       << " steps of search, got " << steps;
   float ratio = clip.convertToFloat();
   if (range == RangePolicy::Clip && !(ratio > 0.0f && ratio <= 1.0f))
     return emitError() << "expected a clip ratio above 0 and at most 1, got "
@@ -276,7 +297,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip,
-                                 LayoutAttr layout) {
+                                 int64_t steps, LayoutAttr layout) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -298,7 +319,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, zeroKind, zero, range, clip)))
+      failed(verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)))
     return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -313,6 +334,41 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                             layout);
 }
 
+/// Checks that codes of a codebook still stand for different numbers once the
+/// size of a group has divided them.
+static LogicalResult
+verifyCodeValues(function_ref<InFlightDiagnostic()> emitError,
+                 FormatAttr format) {
+  if (format.getRange() != RangePolicy::Norm)
+    return success();
+  auto codebook = cast<CodebookAttr>(format.getCodes());
+  SmallVector<float> values = format.getCodebookValues();
+  for (size_t i = 1; i < values.size(); ++i)
+    if (values[i - 1] == values[i])
+      return emitError() << "range norm over " << format.getGroupSize()
+                         << " elements makes " << toShortestText(values[i])
+                         << " of both "
+                         << toShortestText(codebook.getValues()[i - 1])
+                         << " and " << toShortestText(codebook.getValues()[i])
+                         << ": expected values farther apart";
+  return success();
+}
+
+LogicalResult
+FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
+                          int64_t headDim) const {
+  if (headDim < 1)
+    return emitError() << "expected a head_dim of at least 1, got " << headDim;
+  if (isExact())
+    return success();
+  if (int64_t group = getGroupChannels(headDim); headDim % group != 0)
+    return emitError() << "group of " << group
+                       << " channels does not divide head_dim " << headDim;
+  if (failed(verifyRowLayout(emitError, *this, headDim)))
+    return failure();
+  return verifyCodeValues(emitError, cast<FormatAttr>(resolve(headDim)));
+}
+
 //===----------------------------------------------------------------------===//
 // Queries
 //===----------------------------------------------------------------------===//
@@ -321,11 +377,19 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*layout=*/LayoutAttr());
+                         APFloat(1.0f), /*steps=*/1, /*layout=*/LayoutAttr());
 }
 
 LayoutAttr FormatAttr::getLayoutOrDefault() const {
   return getLayout() ? getLayout() : LayoutAttr::getPlanar(getContext());
+}
+
+FormatInterface FormatAttr::resolve(int64_t headDim) const {
+  if (isExact() || getChannels() != kWholeAxis)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
+                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getClip(), getSteps(), getLayout());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }

@@ -19,6 +19,11 @@ LogicalResult verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
                                  ZeroKind zeroKind, Type zero,
                                  LayoutAttr layout);
 
+/// Checks that the codes of `format`, not an exact one, fill whole bytes in rows
+/// of `headDim` channels, which its groups divide.
+LogicalResult verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
+                              FormatAttr format, int64_t headDim);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_IR_FORMATLAYOUT_H

@@ -99,22 +99,15 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
-FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
-                          int64_t headDim) const {
-  if (headDim < 1)
-    return emitError() << "expected a head_dim of at least 1, got " << headDim;
-  if (isExact())
-    return success();
-  int64_t group = getGroupChannels(headDim);
-  if (headDim % group != 0)
-    return emitError() << "group of " << group
-                       << " channels does not divide head_dim " << headDim;
-  LayoutAttr layout = getLayoutOrDefault();
+kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
+                     FormatAttr format, int64_t headDim) {
+  LayoutAttr layout = format.getLayoutOrDefault();
   bool inRecords = layout.getScope() == RecordScope::Group &&
                    layout.hasField(RowField::Codes);
-  int64_t elements = inRecords ? group : headDim;
+  int64_t elements =
+      inRecords ? format.getGroupChannels(headDim) : headDim;
   StringRef what = inRecords ? "the channels of a record" : "head_dim";
-  unsigned bits = getCodeBits();
+  unsigned bits = format.getCodeBits();
   bool cut = areCut(bits, layout.getCodes());
   unsigned low = cut ? llvm::bit_floor(bits) : bits;
   // The higher part first: it has fewer bits, and asks for more.
@@ -129,7 +122,7 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 /// `order` with its elements spelled out, for a field of `elements` codes.
-static CodeOrder resolve(CodeOrder order, unsigned bits, int64_t elements) {
+static CodeOrder resolveOrder(CodeOrder order, unsigned bits, int64_t elements) {
   if (order.elements == 0)
     order.elements = order.kind == OrderKind::Planar
                          ? elements
@@ -152,10 +145,10 @@ RowLayout FormatAttr::getRowLayout(int64_t headDim) const {
 
   unsigned bits = getCodeBits();
   unsigned low = areCut(bits, attr.getCodes()) ? llvm::bit_floor(bits) : bits;
-  layout.parts.push_back({0, low, resolve(attr.getCodes(), low, elements)});
+  layout.parts.push_back({0, low, resolveOrder(attr.getCodes(), low, elements)});
   if (low != bits)
     layout.parts.push_back(
-        {low, bits - low, resolve(attr.getHigh(), bits - low, elements)});
+        {low, bits - low, resolveOrder(attr.getHigh(), bits - low, elements)});
 
   auto addField = [&](PackedRow &row, RowField field, int64_t repeats) {
     switch (field) {

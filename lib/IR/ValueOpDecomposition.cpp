@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PairwiseSum.h"
 #include "TensorSlices.h"
 
 #include "kvq/IR/FloatArithmetic.h"
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -52,6 +54,10 @@ public:
   AffineMap getRowsMap() const { return rowsMap; }
   /// Maps the loops to an element of the metadata.
   AffineMap getGroupsMap() const { return groupsMap; }
+  /// Whether an axis runs over what is inside a group.
+  bool isInside(int64_t axis) const {
+    return iterators[axis] == utils::IteratorType::reduction;
+  }
   /// The iterators of a reduction over each group.
   ArrayRef<utils::IteratorType> getReductionIterators() const {
     return iterators;
@@ -146,23 +152,64 @@ static Value buildElement(OpBuilder &b, Location loc, Value element) {
 }
 
 /// The value that a reduction of `statistic` starts with.
-static Value buildNeutral(OpBuilder &b, Location loc,
-                          RangeStatistic statistic) {
+static double getNeutral(RangeStatistic statistic) {
   double infinity = std::numeric_limits<double>::infinity();
-  if (!statistic.maximum)
-    return buildF32(b, loc, infinity);
-  return buildF32(b, loc, statistic.absolute ? 0.0 : -infinity);
+  switch (statistic) {
+  case RangeStatistic::LargestMagnitude:
+  case RangeStatistic::SumOfSquares:
+    return 0.0;
+  case RangeStatistic::Smallest:
+    return infinity;
+  case RangeStatistic::Largest:
+    return -infinity;
+  }
+  llvm_unreachable("unknown statistic");
 }
 
-/// Folds `element` into the running `statistic`; NaN stays.
+/// Folds `element` into the running `statistic`, a largest or smallest; NaN
+/// stays.
 static Value buildStatistic(OpBuilder &b, Location loc,
                             RangeStatistic statistic, Value element,
                             Value running) {
-  if (statistic.absolute)
+  if (statistic == RangeStatistic::LargestMagnitude)
     element = math::AbsFOp::create(b, loc, element);
-  if (statistic.maximum)
-    return arith::MaximumFOp::create(b, loc, running, element);
-  return arith::MinimumFOp::create(b, loc, running, element);
+  if (statistic == RangeStatistic::Smallest)
+    return arith::MinimumFOp::create(b, loc, running, element);
+  return arith::MaximumFOp::create(b, loc, running, element);
+}
+
+/// The sum over each group of what `body` makes of its elements: `inputs` are
+/// the split elements, then what each group has (rule R21).
+static Value
+buildGroupSum(OpBuilder &b, Location loc, const GroupLoops &loops,
+              ValueRange inputs,
+              function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
+  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
+  maps.front() = maps.back() = loops.getRowsMap();
+  Value terms = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, inputs.front()), b.getF32Type());
+  terms = linalg::GenericOp::create(
+              b, loc, terms.getType(), inputs, terms, maps,
+              loops.getParallelIterators(),
+              [&](OpBuilder &b, Location loc, ValueRange args) {
+                linalg::YieldOp::create(b, loc, body(b, loc, args.drop_back()));
+              })
+              .getResult(0);
+  // Channels come after tokens.
+  for (int64_t axis = int64_t(loops.size()) - 1; axis >= 0; --axis)
+    if (loops.isInside(axis))
+      terms = buildPairwiseSum(b, loc, terms, axis);
+  return terms;
+}
+
+static Value buildSumOfSquares(OpBuilder &b, Location loc,
+                               const GroupLoops &loops, Value input) {
+  return buildGroupSum(
+      b, loc, loops, input,
+      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value element = buildElement(b, loc, args.front());
+        return arith::MulFOp::create(b, loc, element, element);
+      });
 }
 
 /// The statistics of each group of the split `input`, f32 tensors of the shape
@@ -172,11 +219,13 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
                                           const GroupLoops &loops, Value input,
                                           Value scales) {
   SmallVector<RangeStatistic> statistics = format.getRangeStatistics();
+  if (statistics.front() == RangeStatistic::SumOfSquares)
+    return {buildSumOfSquares(b, loc, loops, input)};
   SmallVector<OpFoldResult> extents = tensor::getMixedSizes(b, loc, scales);
   SmallVector<Value> inits;
   for (RangeStatistic statistic : statistics) {
     Value empty = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
-    Value neutral = buildNeutral(b, loc, statistic);
+    Value neutral = buildF32(b, loc, getNeutral(statistic));
     inits.push_back(
         linalg::FillOp::create(b, loc, neutral, empty).getResult(0));
   }
@@ -197,10 +246,10 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
 }
 
 /// Scales, and zeros if the format has them, from the groups' statistics,
-/// written into `inits`.
+/// written into `inits`; of the range `candidate` where there are several.
 static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
                                         FormatInterface format,
-                                        ValueRange statistics,
+                                        ValueRange statistics, Value candidate,
                                         ValueRange inits) {
   int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
   SmallVector<AffineMap> maps(statistics.size() + inits.size(),
@@ -208,8 +257,8 @@ static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    auto [scale, zero] =
-        format.buildMetadata(b, loc, args.take_front(statistics.size()));
+    auto [scale, zero] = format.buildMetadata(
+        b, loc, args.take_front(statistics.size()), candidate);
     SmallVector<Value> results = {scale};
     if (zero)
       results.push_back(zero);
@@ -220,20 +269,112 @@ static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
       .getResults();
 }
 
+/// The zero among metadata, which may have none.
+static Value getZero(ValueRange metadata) {
+  return metadata.size() == 2 ? metadata[1] : Value();
+}
+
+/// The squared error of each group of the split `input` under `metadata`.
+static Value buildSquaredError(OpBuilder &b, Location loc,
+                               FormatInterface format, const GroupLoops &loops,
+                               Value input, ValueRange metadata) {
+  SmallVector<Value> inputs = {input};
+  llvm::append_range(inputs, metadata);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+    Value element = buildElement(b, loc, args[0]);
+    Value scale = args[1], zero = getZero(args.drop_front());
+    Value code = format.buildEncode(b, loc, element, scale, zero);
+    Value value = format.buildDecode(b, loc, code, scale, zero);
+    Value difference = arith::SubFOp::create(b, loc, value, element);
+    return arith::MulFOp::create(b, loc, difference, difference);
+  };
+  return buildGroupSum(b, loc, loops, inputs, body);
+}
+
+/// Where a candidate's `error` is less than the least one so far, or it is the
+/// first, it and its metadata take the place of `best`: the least error, then
+/// metadata.
+static SmallVector<Value> buildBetter(OpBuilder &b, Location loc, Value isFirst,
+                                      ValueRange candidate, ValueRange best) {
+  int64_t rank = cast<RankedTensorType>(best.front().getType()).getRank();
+  SmallVector<AffineMap> maps(2 * best.size(), b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    ValueRange found = args.take_front(best.size());
+    ValueRange kept = args.drop_front(best.size());
+    Value less = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                       found[0], kept[0]);
+    Value isBetter = arith::OrIOp::create(b, loc, isFirst, less);
+    SmallVector<Value> results;
+    for (auto [yes, no] : llvm::zip_equal(found, kept))
+      results.push_back(arith::SelectOp::create(b, loc, isBetter, yes, no));
+    linalg::YieldOp::create(b, loc, results);
+  };
+  return linalg::GenericOp::create(b, loc, best.getTypes(), candidate, best,
+                                   maps, iterators, body)
+      .getResults();
+}
+
+/// An uninitialized tensor shaped as `value`.
+static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
+                            Type element) {
+  return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                 element);
+}
+
+/// Tries each range, and leaves in `inits` the metadata of the one with the
+/// least squared error, of each group by itself (rule R20).
+static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
+                                         FormatInterface format,
+                                         const GroupLoops &loops, Value input,
+                                         ValueRange statistics,
+                                         ValueRange inits) {
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value).getResult();
+  };
+  SmallVector<Value> best = {
+      buildEmptyLike(b, loc, inits.front(), b.getF32Type())};
+  llvm::append_range(best, inits);
+  Value zero = constant(0);
+  auto tryRange = [&](OpBuilder &b, Location loc, Value i, ValueRange best) {
+    Value isFirst =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, i, zero);
+    Value number = arith::IndexCastOp::create(b, loc, b.getI32Type(), i);
+    number = arith::SIToFPOp::create(b, loc, b.getF32Type(), number);
+    SmallVector<Value> scratch;
+    for (Value init : best.drop_front())
+      scratch.push_back(
+          buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
+    SmallVector<Value> candidate =
+        buildMetadata(b, loc, format, statistics, number, scratch);
+    candidate.insert(candidate.begin(), buildSquaredError(b, loc, format, loops,
+                                                          input, candidate));
+    scf::YieldOp::create(b, loc, buildBetter(b, loc, isFirst, candidate, best));
+  };
+  auto loop =
+      scf::ForOp::create(b, loc, zero, constant(format.getRangeCandidates()),
+                         constant(1), best, tryRange);
+  return llvm::to_vector_of<Value>(loop.getResults().drop_front());
+}
+
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  FormatInterface format = getFormat();
+  auto rows = cast<RankedTensorType>(getInputs().front().getType());
+  FormatInterface format = getFormat().resolve(rows.getShape().back());
   Value codesInit = getInits().front();
   ValueRange metadataInits = getInits().drop_front();
-  GroupLoops loops(format,
-                   cast<RankedTensorType>(getInputs().front().getType()),
-                   MetadataRows::PerGroup);
+  GroupLoops loops(format, rows, MetadataRows::PerGroup);
 
   Value input = loops.split(b, loc, getInputs().front());
   SmallVector<Value> statistics =
       buildStatistics(b, loc, format, loops, input, metadataInits.front());
   SmallVector<Value> metadata =
-      ::buildMetadata(b, loc, format, statistics, metadataInits);
+      format.getRangeCandidates() == 1
+          ? ::buildMetadata(b, loc, format, statistics, /*candidate=*/Value(),
+                            metadataInits)
+          : searchMetadata(b, loc, format, loops, input, statistics,
+                           metadataInits);
 
   SmallVector<Value> inputs = {input};
   llvm::append_range(inputs, metadata);
@@ -241,9 +382,9 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
   maps.front() = maps.back() = loops.getRowsMap();
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = metadata.size() == 2 ? args[2] : Value();
-    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
-                                    args[1], zero);
+    Value code =
+        format.buildEncode(b, loc, buildElement(b, loc, args[0]), args[1],
+                           getZero(args.slice(1, metadata.size())));
     linalg::YieldOp::create(b, loc, code);
   };
   Value codes =
@@ -321,10 +462,10 @@ static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
 
 FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  FormatInterface format = getFormat();
   Value init = getInits().front();
   auto codes = cast<RankedTensorType>(getInputs()[0].getType());
   auto scales = cast<RankedTensorType>(getInputs()[1].getType());
+  FormatInterface format = getFormat().resolve(codes.getShape().back());
   int64_t axis = codes.getRank() - 2, group = format.getGroupTokens();
   int64_t tokens = codes.getDimSize(axis);
   bool fullGroups =

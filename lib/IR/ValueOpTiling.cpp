@@ -29,6 +29,8 @@ struct TilingShape {
   int64_t tokens;
   /// Scales, zeros, records of them: their token axis counts steps.
   SmallVector<Value, 3> metadata;
+  /// Whether all tokens of the last step are there.
+  bool wholeSteps;
 
   int64_t getTokenAxis() const {
     return cast<RankedTensorType>(rows.getType()).getRank() - 2;
@@ -44,12 +46,14 @@ struct TensorPart {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          llvm::to_vector<3>(op.getInits().drop_front())};
+          llvm::to_vector<3>(op.getInits().drop_front()),
+          /*wholeSteps=*/true};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
   return {op.getInputs().front(), op.getFormat().getGroupTokens(),
-          llvm::to_vector<3>(op.getInputs().drop_front())};
+          llvm::to_vector<3>(op.getInputs().drop_front()),
+          /*wholeSteps=*/false};
 }
 
 /// Packed codes alone are packed token by token; with records of metadata
@@ -58,9 +62,11 @@ template <typename OpTy>
 static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
                                    ValueRange packed) {
   if (codesAndMetadata.size() == 1)
-    return {codesAndMetadata.front(), /*tokens=*/1, /*metadata=*/{}};
+    return {codesAndMetadata.front(), /*tokens=*/1, /*metadata=*/{},
+            /*wholeSteps=*/true};
   TilingShape shape{codesAndMetadata.front(), op.getFormat().getGroupTokens(),
-                    llvm::to_vector<3>(codesAndMetadata.drop_front())};
+                    llvm::to_vector<3>(codesAndMetadata.drop_front()),
+                    /*wholeSteps=*/false};
   // Of the packed components, records come last.
   shape.metadata.push_back(packed.back());
   return shape;
@@ -110,7 +116,7 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets[axis] = affine::makeComposedFoldedAffineApply(
       b, loc, d0 * shape.tokens, {offsets[axis]});
   std::optional<int64_t> staticExtent = getConstantIntValue(extent);
-  if (staticExtent && *staticExtent % shape.tokens == 0) {
+  if (shape.wholeSteps || (staticExtent && *staticExtent % shape.tokens == 0)) {
     part.sizes[axis] = affine::makeComposedFoldedAffineApply(
         b, loc, d0 * shape.tokens, {sizes[axis]});
     return part;

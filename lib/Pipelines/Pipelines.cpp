@@ -71,7 +71,7 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
   pm.addNestedPass<func::FuncOp>(
       createConvertKVQToVectorPass({options.vectorWidth}));
-  buildVectorToLLVMPipeline(pm);
+  buildVectorToLLVMPipeline(pm, options.openMP);
 }
 
 void kvq::registerPipelines() {
@@ -90,7 +90,7 @@ void kvq::registerPipelines() {
   PassPipelineRegistration<>(
       "kvq-vector-to-llvm-pipeline",
       "Lowers loops over vectors and memrefs to the LLVM dialect",
-      buildVectorToLLVMPipeline);
+      [](OpPassManager &pm) { buildVectorToLLVMPipeline(pm); });
   PassPipelineRegistration<>(
       "kvq-bufferize-pipeline",
       "Turns the tensors of kvq kernels into buffers, in place",

@@ -17,8 +17,10 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/OpenMPToLLVM/ConvertOpenMPToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -29,11 +31,21 @@
 
 using namespace mlir;
 
-void kvq::buildVectorToLLVMPipeline(OpPassManager &pm) {
-  pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
-  // The scratch of work items that now run one after the other: once a call,
-  // not once an item, or the stack grows with their number.
-  pm.addNestedPass<func::FuncOp>(createHoistScratchPass());
+/// Work items to loops: of one thread, or of a team of OpenMP.
+static void addWorkItemPasses(OpPassManager &pm, bool openMP) {
+  if (openMP) {
+    pm.addNestedPass<func::FuncOp>(createForallToParallelLoopPass());
+    pm.addPass(createConvertSCFToOpenMPPass());
+  } else {
+    pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  }
+  // The scratch of work items that now run one after the other: once a call, or
+  // a thread, not once an item, or the stack grows with their number.
+  pm.addNestedPass<func::FuncOp>(kvq::createHoistScratchPass());
+}
+
+void kvq::buildVectorToLLVMPipeline(OpPassManager &pm, bool openMP) {
+  addWorkItemPasses(pm, openMP);
   // Index arithmetic in the open, where it can be shared and hoisted.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
@@ -54,6 +66,8 @@ void kvq::buildVectorToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createUBToLLVMConversionPass());
+  if (openMP)
+    pm.addPass(createConvertOpenMPToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -9,6 +9,7 @@
 
 #include "kvq/Target/Compile.h"
 
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
@@ -84,6 +85,7 @@ llvm::Expected<std::unique_ptr<JIT>> JIT::create(ModuleOp module,
     return llvmModule.takeError();
   llvm::StringMap<unsigned> numArguments = addEntries(**llvmModule);
   optimize(**llvmModule, **machine);
+  bool usesOpenMP = (*llvmModule)->getFunction("__kmpc_fork_call");
   auto object = emitObject(**llvmModule, **machine);
   if (!object)
     return object.takeError();
@@ -95,6 +97,9 @@ llvm::Expected<std::unique_ptr<JIT>> JIT::create(ModuleOp module,
     return std::move(error);
   std::unique_ptr<JIT> jit(new JIT());
   jit->jit = std::move(*linker);
+  if (usesOpenMP)
+    if (llvm::Error error = jit->addOpenMP())
+      return std::move(error);
   for (const auto &function : numArguments) {
     auto address = jit->jit->lookup((kEntryPrefix + function.first()).str());
     if (!address)
@@ -103,6 +108,18 @@ llvm::Expected<std::unique_ptr<JIT>> JIT::create(ModuleOp module,
                                         function.second};
   }
   return std::move(jit);
+}
+
+/// Lets the functions find OpenMP, and only them.
+llvm::Error JIT::addOpenMP() {
+  auto runtime = OpenMPRuntime::get();
+  if (!runtime)
+    return runtime.takeError();
+  openMP = *runtime;
+  jit->getMainJITDylib().addGenerator(
+      std::make_unique<llvm::orc::DynamicLibrarySearchGenerator>(
+          openMP->getLibrary(), jit->getDataLayout().getGlobalPrefix()));
+  return llvm::Error::success();
 }
 
 JIT::~JIT() = default;

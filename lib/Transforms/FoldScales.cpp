@@ -52,11 +52,11 @@ class ScaleFolder {
 public:
   ScaleFolder(OpBuilder &b, Location loc, Contraction contraction,
               int64_t tokenBound)
-      : b(b), loc(loc), op(contraction), format(op.dequantize.getFormat()),
-        tokenBound(tokenBound) {
+      : b(b), loc(loc), op(contraction), tokenBound(tokenBound) {
     auto codesType =
         cast<RankedTensorType>(op.dequantize.getInputs().front().getType());
     headDim = codesType.getDimSize(1);
+    format = op.dequantize.getFormat().resolve(headDim);
     groups = headDim / format.getGroupChannels(headDim);
     rows = cast<RankedTensorType>(op.other.getType()).getDimSize(0);
     codes = op.dequantize.getInputs()[0];

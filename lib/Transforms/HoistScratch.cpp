@@ -8,6 +8,7 @@
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::kvq {
@@ -27,13 +28,20 @@ struct HoistScratchPass : kvq::impl::HoistScratchPassBase<HoistScratchPass> {
 
 } // namespace
 
-/// The block at whose start `alloca` can stand: of the closest enclosing loop
-/// whose iterations may run at once, or of the function.
+/// Whether one thread runs what lies in `op` piece after piece, so that buffers
+/// can be shared by all of it.
+static bool isSequential(Operation *op) {
+  if (isa_and_nonnull<scf::SCFDialect>(op->getDialect()))
+    return !isa<scf::ForallOp, scf::ParallelOp>(op);
+  return isa<memref::AllocaScopeOp, omp::WsloopOp, omp::LoopNestOp>(op);
+}
+
+/// The block at whose start `alloca` can stand: of the closest enclosing region
+/// that several threads may run at once, or of the function.
 static Block *getScratchBlock(memref::AllocaOp alloca, Operation *function) {
   Block *block = alloca->getBlock();
   for (Operation *parent = block->getParentOp();
-       parent != function && isa<scf::SCFDialect>(parent->getDialect()) &&
-       !isa<scf::ForallOp, scf::ParallelOp>(parent);
+       parent != function && isSequential(parent);
        parent = block->getParentOp())
     block = parent->getBlock();
   // The first block of the region is the one that is run once.

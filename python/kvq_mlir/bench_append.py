@@ -21,6 +21,8 @@ FORMATS: dict[str, tuple[str, int]] = {  # name: format, newest tokens that stay
     "f8E4M3FN": ("codes = f8E4M3FN, group = [1, *], scale = f32", 0),
     "f4E2M1FN": ("codes = f4E2M1FN, group = [1, 32], scale = f8E8M0FNU", 0),
     "NF4": ("codes = #kvq.codebook<nf4>, group = [1, 32], scale = f16", 0),
+    "Lloyd-Max 3, norm": ("codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm", 0),
+    "i4, search of 8": ("codes = i4, group = [1, 32], scale = f16, range = search<8>", 0),
 }
 
 
@@ -71,9 +73,9 @@ def run_append(tokens: int, as_json: bool) -> None:
         print(json.dumps(shape | {"formats": [asdict(result) for result in results]}, indent=2))
         return
     print(f"Append of {tokens:,} tokens, {KV_HEADS} KV heads, head dim {HEAD_DIM}, float16 input, 1 thread; {processor()}")
-    print(f"\n{'format':14}{'µs':>9}{'GB/s in':>9}{'µs a token':>12}")
+    print(f"\n{'format':18}{'µs':>9}{'GB/s in':>9}{'µs a token':>12}")
     for r in results:
         print(
-            f"{r.name:14}{r.prompt.median * 1e6:>9,.0f}{r.input_bytes_per_second / 1e9:>9.1f}{r.step.median * 1e6:>12.1f}"
+            f"{r.name:18}{r.prompt.median * 1e6:>9,.0f}{r.input_bytes_per_second / 1e9:>9.1f}{r.step.median * 1e6:>12.1f}"
         )
     print("\nMedians. GB/s in: bytes of float16 input, all tokens at once. µs a token: appended alone, call included.")

@@ -82,7 +82,7 @@ class Format:
 
     @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax", "minmax" or "clip"; None if exact."""
+        """How the range of a group is taken: "absmax", "minmax", "clip", "search", "rms" or "norm"; None if exact."""
         return self._fields["range"]
 
     @property

@@ -145,13 +145,16 @@ def attention(
     causal: bool = True,
     out: np.ndarray | None = None,
     splits: int = 1,
+    threads: int = 1,
 ) -> np.ndarray:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
     q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
     default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all. A query that
     sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
-    gives the same bits.
+    gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
+    own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
+    several threads at once are fine.
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array.
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
@@ -162,6 +165,8 @@ def attention(
     _check_attention(q, k, v)
     if splits < 1:
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
+    if threads < 1:
+        raise _kvq.Error(f"expected at least 1 thread, got {threads}")
     batch, q_heads, q_len, dim = q.shape
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
     if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
@@ -178,8 +183,9 @@ def attention(
         scale,
         bool(causal),
         splits=splits,
+        openmp=threads > 1,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
     q = np.ascontiguousarray(q)
-    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out))
+    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out), None if threads == 1 else threads)
     return out

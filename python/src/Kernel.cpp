@@ -50,7 +50,29 @@ public:
   llvm::StringMap<Function> functions;
   double compileSeconds;
 
-  void invoke(nb::str name, nb::handle arguments) const;
+  void invoke(nb::str name, nb::handle arguments,
+              std::optional<int> threads) const;
+};
+
+/// Threads of the parallel regions that this thread enters, until it is gone.
+class ThreadCount {
+public:
+  ThreadCount(const OpenMPRuntime *openMP, std::optional<int> threads)
+      : openMP(threads ? openMP : nullptr) {
+    if (!this->openMP)
+      return;
+    before = openMP->getThreads();
+    openMP->setThreads(*threads);
+  }
+  ThreadCount(const ThreadCount &) = delete;
+  ~ThreadCount() {
+    if (openMP)
+      openMP->setThreads(before);
+  }
+
+private:
+  const OpenMPRuntime *openMP;
+  int before = 0;
 };
 } // namespace
 
@@ -160,7 +182,13 @@ static void addScalar(const ArgumentSpec &spec, nb::handle object,
   }
 }
 
-void Kernel::invoke(nb::str name, nb::handle arguments) const {
+void Kernel::invoke(nb::str name, nb::handle arguments,
+                    std::optional<int> threads) const {
+  if (threads && *threads < 1)
+    throw Error("expected at least 1 thread, got " + std::to_string(*threads));
+  if (threads && !jit->getOpenMP())
+    throw Error("a number of threads is given, but no function of this module "
+                "was compiled to run on several");
   auto found = functions.find(name.c_str());
   if (found == functions.end())
     throw Error(std::string("no function '") + name.c_str() +
@@ -190,6 +218,7 @@ void Kernel::invoke(nb::str name, nb::handle arguments) const {
   for (int64_t &word : words)
     addresses.push_back(&word);
   nb::gil_scoped_release release;
+  ThreadCount scope(jit->getOpenMP(), threads);
   found->second.code.entry(addresses.data());
 }
 
@@ -217,7 +246,7 @@ static llvm::Expected<JITFunction> findCode(const JIT &jit,
 static std::unique_ptr<Kernel>
 compile(const std::string &text, std::optional<int64_t> splits,
         std::optional<int64_t> tileTokens, std::optional<int64_t> vectorWidth,
-        const std::string &cpu, const std::string &features,
+        bool openMP, const std::string &cpu, const std::string &features,
         const std::string &pipeline) {
   nb::gil_scoped_release release;
   auto start = std::chrono::steady_clock::now();
@@ -235,6 +264,7 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.tileTokens = *tileTokens;
     if (vectorWidth)
       options.vectorWidth = *vectorWidth;
+    options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }
   auto kernel = std::make_unique<Kernel>();
@@ -253,15 +283,17 @@ compile(const std::string &text, std::optional<int64_t> splits,
 void python::bindKernel(nb::module_ &module) {
   nb::class_<Kernel>(module, "Kernel", "A compiled module.")
       .def("invoke", &Kernel::invoke, nb::arg("name"), nb::arg("arguments"),
+           nb::arg("threads") = nb::none(),
            "Calls a function with arrays (and scalars) in the order of its "
-           "arguments, caches as their components.")
+           "arguments, caches as their components; on so many threads if it "
+           "was compiled with threads, otherwise as many as OpenMP has.")
       .def_ro("compile_seconds", &Kernel::compileSeconds,
               "Time from text to machine code.");
-  module.def("compile", &compile, nb::arg("text"), nb::kw_only(),
-             nb::arg("splits") = nb::none(),
-             nb::arg("tile_tokens") = nb::none(),
-             nb::arg("vector_width") = nb::none(), nb::arg("cpu") = "",
-             nb::arg("features") = "", nb::arg("pipeline") = "",
-             "Compiles a module with kvq-cpu-pipeline, or with the pipeline "
-             "given as text, for this processor or the one named.");
+  module.def(
+      "compile", &compile, nb::arg("text"), nb::kw_only(),
+      nb::arg("splits") = nb::none(), nb::arg("tile_tokens") = nb::none(),
+      nb::arg("vector_width") = nb::none(), nb::arg("openmp") = false,
+      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("pipeline") = "",
+      "Compiles a module with kvq-cpu-pipeline, or with the pipeline "
+      "given as text, for this processor or the one named.");
 }

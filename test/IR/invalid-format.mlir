@@ -12,7 +12,7 @@
 
 // -----
 
-// expected-error@+1 {{expected range absmax, minmax or clip<ratio>, got 'mean'}}
+// expected-error@+1 {{expected range absmax, minmax, clip<ratio>, search<steps>, rms or norm, got 'mean'}}
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = mean>
 
 // -----
@@ -124,12 +124,12 @@
 
 // -----
 
-// expected-error@+1 {{range minmax needs a zero; without one expected range absmax or clip}}
+// expected-error@+1 {{range minmax needs a zero; without one expected range absmax, clip or search}}
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = minmax>
 
 // -----
 
-// expected-error@+1 {{range absmax takes no zero; with 'min 'f16'' expected range minmax or clip}}
+// expected-error@+1 {{range absmax takes no zero; with 'min 'f16'' expected range minmax, clip or search}}
 #f = #kvq.format<codes = ui4, group = [1, 32], scale = f16, zero = min f16, range = absmax>
 
 // -----
@@ -210,3 +210,24 @@ func.func private @f(!kvq.cache<1x1x8x12xf16, #kvq.format<codes = #kvq.codebook<
 
 // expected-error@+1 {{group of 48 channels does not divide head_dim 64}}
 func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i4, group = [8, 48], scale = f16>, recent = 8>)
+
+// -----
+
+// expected-error@+1 {{expected 1 to 8388608 steps of search, got 0}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = search<0>>
+
+// -----
+
+// expected-error@+1 {{range rms needs a #kvq.codebook as codes, got i4}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = rms>
+
+// -----
+
+// expected-error@+1 {{range norm needs a #kvq.codebook as codes, got ui4}}
+#f = #kvq.format<codes = ui4, group = [1, 32], scale = f16, zero = min f16, range = norm>
+
+// -----
+
+#f = #kvq.format<codes = #kvq.codebook<values = [0.0, 1.0e-45, 1.0]>, group = [1, *], scale = f16, range = norm>
+// expected-error@+1 {{range norm over 64 elements makes 0.0 of both 0.0 and 1.0e-45: expected values farther apart}}
+func.func private @f(!kvq.cache<1x1x8x64xf16, #f>)

@@ -21,6 +21,9 @@
 // CHECK-DAG: #[[CLIP:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = clip<0.9>>
 // CHECK-DAG: #[[NF4:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 16], scale = f16, range = absmax>
 // CHECK-DAG: #[[GIVEN:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16, range = absmax>
+// CHECK-DAG: #[[NORM:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm>
+// CHECK-DAG: #[[RMS:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<lloyd_max = 2>, group = [8, 16], scale = bf16, range = rms>
+// CHECK-DAG: #[[SEARCH:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
@@ -53,7 +56,7 @@ func.func private @regions() attributes {
 // Codes, scales, zeros and ranges of each kind.
 
 // CHECK-LABEL: func.func private @kinds
-// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]]
+// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]]
 func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = i3, group = [1, 8], scale = bf16>,
   #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16>,
@@ -64,7 +67,10 @@ func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32>,
   #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = clip<9.0e-1>>,
   #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 16], scale = f16>,
-  #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16>]}
+  #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16>,
+  #kvq.format<codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm>,
+  #kvq.format<codes = #kvq.codebook<lloyd_max = 2>, group = [8, 16], scale = bf16, range = rms>,
+  #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>]}
 
 // The values of a name print as the name.
 

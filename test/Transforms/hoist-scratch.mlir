@@ -62,8 +62,8 @@ func.func @parallel(%n: index) {
 // CHECK-LABEL: func.func @stays(
 // CHECK:         scf.for %[[I:.*]] =
 // CHECK-NEXT:      memref.alloca(%[[I]])
-// CHECK:         memref.alloca_scope
-// CHECK-NEXT:      memref.alloca() : memref<4xf32>
+// CHECK:         test.region
+// CHECK:           memref.alloca() : memref<4xf32>
 func.func @stays(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -71,11 +71,39 @@ func.func @stays(%n: index) {
     %a = memref.alloca(%i) : memref<?xf32>
     "test.use"(%a) : (memref<?xf32>) -> ()
   }
-  memref.alloca_scope {
+  "test.region"() ({
     scf.for %i = %c0 to %n step %c1 {
       %a = memref.alloca() : memref<4xf32>
       "test.use"(%a) : (memref<4xf32>) -> ()
     }
+    "test.end"() : () -> ()
+  }) : () -> ()
+  return
+}
+
+// -----
+
+// Once for each thread of OpenMP.
+
+// CHECK-LABEL: func.func @team(
+// CHECK:         omp.parallel {
+// CHECK-NEXT:      %[[A:.*]] = memref.alloca() : memref<4xf32>
+// CHECK-NEXT:      omp.wsloop
+// CHECK:               "test.use"(%[[A]])
+func.func @team(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  omp.parallel {
+    omp.wsloop {
+      omp.loop_nest (%i) : index = (%c0) to (%n) step (%c1) {
+        memref.alloca_scope {
+          %a = memref.alloca() : memref<4xf32>
+          "test.use"(%a) : (memref<4xf32>) -> ()
+        }
+        omp.yield
+      }
+    }
+    omp.terminator
   }
   return
 }

@@ -24,14 +24,15 @@ SYMMETRIC = (
     "#kvq.codebook<values = [-1.0, -0.25, 0.0, 0.5]>",
 )
 UNSIGNED = tuple(f"ui{bits}" for bits in INTEGERS)
-GROUPS = ((1, "*"), (1, 16), (1, 32), (8, 1), (32, 1), (8, 16), (32, "*"))
+GROUPS = ((1, "*"), (1, 16), (1, 32), (8, 1), (32, 1), (8, 16), (32, "*"), (5, 8))
 SCALES = ("f16", "bf16", "f32", "f8E8M0FNU", "f8E4M3FN")
 ZEROS = tuple(
     f"{kind} {element}"
     for kind, elements in (("min", ("f16", "bf16", "f32")), ("point", ("i8", "ui8", "f16", "bf16", "f32")))
     for element in elements
 )
-CLIPS = ("", "", "clip<0.9>", "clip<0.37>")
+RANGES = ("", "clip<0.9>", "clip<0.37>", "search<1>", "search<7>")
+CODEBOOK_RANGES = ("rms", "norm")
 FLOATS = ("f16", "f32")
 DTYPES = {"f16": np.float16, "f32": np.float32}
 
@@ -43,17 +44,22 @@ def is_format(codes: str, scale: str, zero: str) -> bool:
     return scale != "f8E8M0FNU" or "codebook" not in codes or codes.endswith(("<nf4>", "0.5]>"))
 
 
-def format_text(codes: str, group: tuple[int, int | str], scale: str, zero: str, clip: str) -> str:
+def format_text(codes: str, group: tuple[int, int | str], scale: str, zero: str, policy: str) -> str:
     fields = f"codes = {codes}, group = [{group[0]}, {group[1]}], scale = {scale}"
-    return fields + (f", zero = {zero}" if zero else "") + (f", range = {clip}" if clip else "")
+    return fields + (f", zero = {zero}" if zero else "") + (f", range = {policy}" if policy else "")
+
+
+def ranges_for(codes: str) -> tuple[str, ...]:
+    return RANGES + CODEBOOK_RANGES * ("codebook" in codes)
 
 
 CODES = [(codes, "") for codes in SYMMETRIC] + [
     (codes, zero) for codes, zero in itertools.product(UNSIGNED, ZEROS) if is_format(codes, "f32", zero)
 ]
 FORMATS = [
-    format_text(codes, group, scale, zero, clip)
-    for (codes, zero), group, scale, clip in itertools.product(CODES, GROUPS, SCALES, ("", *CLIPS[2:]))
+    format_text(codes, group, scale, zero, policy)
+    for (codes, zero), group, scale in itertools.product(CODES, GROUPS, SCALES)
+    for policy in ranges_for(codes)
     if is_format(codes, scale, zero)
 ]
 
@@ -61,7 +67,7 @@ FORMATS = [
 def draw_format(rng: np.random.Generator, codes: str, zero: str) -> str:
     """A format of these codes with a group, scale and range by chance."""
     scales = [scale for scale in SCALES if is_format(codes, scale, zero)]
-    return format_text(codes, GROUPS[rng.integers(len(GROUPS))], rng.choice(scales), zero, rng.choice(CLIPS))
+    return format_text(codes, GROUPS[rng.integers(len(GROUPS))], rng.choice(scales), zero, rng.choice(ranges_for(codes)))
 
 
 TOLERANCE = 1e-5  # relative L2 against float64 on the same codes

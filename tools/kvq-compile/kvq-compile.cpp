@@ -64,6 +64,10 @@ static cl::opt<int64_t>
     vectorWidth("vector-width",
                 cl::desc("Elements of f32 in a vector register"),
                 cl::init(getDefaults().vectorWidth), cl::cat(category));
+static cl::opt<bool> openMP(
+    "openmp",
+    cl::desc("Deal work items out to the threads of OpenMP (link with -lomp)"),
+    cl::init(getDefaults().openMP), cl::cat(category));
 static cl::opt<std::string>
     cpu("cpu", cl::desc("Processor, as LLVM names it (default: this one)"),
         cl::cat(category));
@@ -108,6 +112,7 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   options.splits = splits;
   options.tileTokens = tileTokens;
   options.vectorWidth = vectorWidth;
+  options.openMP = openMP;
   auto machine = kvq::CPUTarget::get(cpu, features).createTargetMachine();
   if (!machine)
     return machine.takeError();
@@ -130,6 +135,9 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
 }
 
 static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
+  if (openMP)
+    return llvm::createStringError("--openmp: expected with --emit=llvm or "
+                                   "obj; a GPU has threads of its own");
   kvq::NVVMPipelineOptions options;
   options.splits = splits;
   options.tileTokens = tileTokens;

@@ -17,6 +17,7 @@ PACKAGES=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22
   ccache ninja-build cmake g++
   python3 python3-dev python3-venv
+  libomp5 # threads of compiled kernels
   bible-kjv # prints the text that the demo runs the model on
 )
 

@@ -21,11 +21,10 @@
 
 namespace mlir::kvq {
 
-/// One reduction over a group: the maximum or minimum of x or of |x|.
-struct RangeStatistic {
-  bool maximum;
-  bool absolute;
-};
+/// One reduction over the elements of a group. All are the same bits on every
+/// target: the largest and smallest are exact in any order, sums are trees of a
+/// given shape (rule R21).
+enum class RangeStatistic { LargestMagnitude, Smallest, Largest, SumOfSquares };
 
 /// What a storage component of a cache holds. See `!kvq.cache`.
 enum class ComponentKind {

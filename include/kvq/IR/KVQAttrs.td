@@ -22,7 +22,10 @@ def KVQ_RangePolicy : I32Enum<"RangePolicy",
     "how the range of a group is taken from its values", [
   I32EnumCase<"AbsMax", 0, "absmax">,
   I32EnumCase<"MinMax", 1, "minmax">,
-  I32EnumCase<"Clip", 2, "clip">
+  I32EnumCase<"Clip", 2, "clip">,
+  I32EnumCase<"Search", 3, "search">,
+  I32EnumCase<"Rms", 4, "rms">,
+  I32EnumCase<"Norm", 5, "norm">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -116,6 +119,8 @@ def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {
     unsigned getBits() const;
     /// Whether 0 is one of the values.
     bool hasZero() const;
+    /// The values, each divided by `divisor` in f32.
+    ::llvm::SmallVector<float> getQuotients(float divisor) const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -227,8 +232,14 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | `range` | `absmax` | the range is ±max abs x; default without a zero |
     | | `minmax` | the range is [min x, max x]; default with one |
     | | `clip<r>`, 0 < r <= 1 | the ends of either, times r; what lies outside saturates |
+    | | `search<n>` | the one of n clip ratios, 1 - i/(2n) for i < n, with the least squared error |
+    | | `rms` | codebooks: the scale is the root mean square of the group |
+    | | `norm` | codebooks: the scale is the group's Euclidean norm, and its values are divided by the root of the number of its elements |
     | `layout` | absent | as `#kvq.layout<codes = planar>`, which `kvq-assign-layout` makes of it |
     | | `#kvq.layout<...>` | how codes and metadata lie in bytes, on every target |
+
+    `rms` and `norm` are for codebooks of a normal source of variance 1, as
+    `lloyd_max`: what they code is x/rms(x), however large the group.
 
     A format prints in full, with `range` spelled out. Which tokens a group spans
     decides when its range can be known: with one token at append; with n tokens
@@ -242,8 +253,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     Errors: an unknown or repeated field, a missing `group` or `scale`, codes or
     metadata of another type, unsigned codes without a zero and others with one,
     a zero point whose type does not hold the codes, a codebook without the value
-    0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero, a
-    clip ratio out of bounds.
+    0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero or
+    the codes, a clip ratio or a number of search steps out of bounds.
   }];
   let parameters = (ins
     "::mlir::Attribute":$codes,
@@ -254,6 +265,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     "::mlir::Type":$zero,
     "::mlir::kvq::RangePolicy":$range,
     APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip,
+    DefaultValuedParameter<"int64_t", "1",
+        "ratios that search chooses from; 1 with other ranges">:$steps,
     "::mlir::kvq::LayoutAttr":$layout);
   let extraClassDeclaration = [{
     /// The layout; planar where none is given.
@@ -262,6 +275,11 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     static constexpr int64_t kWholeAxis = -1;
     /// The exact format: elements kept as they are.
     static FormatAttr getExact(::mlir::MLIRContext *context);
+    /// Elements of a group, in a resolved format.
+    int64_t getGroupSize() const { return getTokens() * getChannels(); }
+    /// The numbers that the indices of a codebook stand for, in a resolved
+    /// format.
+    ::llvm::SmallVector<float> getCodebookValues() const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

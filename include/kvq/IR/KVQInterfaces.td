@@ -52,20 +52,30 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
            "int64_t":$headDim)>,
     InterfaceMethod<[{
-        The reductions over a group from which its scale and zero follow. Each
-        is a kind that is exact in any order (`maximumf`, `minimumf`), so that
-        every target computes the same bits.
+        The format for rows of `headDim` channels: `*` as a number. The
+        `build...` methods are those of such a format, since what a code stands
+        for may depend on how many elements share its scale.
+      }],
+      "::mlir::kvq::FormatInterface", "resolve", (ins "int64_t":$headDim)>,
+    InterfaceMethod<[{
+        What has to be known of a group's elements to give its scale and zero.
       }],
       "::llvm::SmallVector<::mlir::kvq::RangeStatistic>",
       "getRangeStatistics">,
     InterfaceMethod<[{
+        How many ranges a group is quantized with, to keep the one that gives
+        the least squared error; 1 where there is nothing to choose.
+      }],
+      "int64_t", "getRangeCandidates">,
+    InterfaceMethod<[{
         Emits the stored scale (first) and zero (second; null value if the
         format has none) of a group from its `statistics`, f32 values in the
-        order of `getRangeStatistics`.
+        order of `getRangeStatistics`. `candidate`, an f32, is the number of
+        the range, from 0 on; null where there is one.
       }],
       "std::pair<::mlir::Value, ::mlir::Value>", "buildMetadata",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::ValueRange":$statistics)>,
+           "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate)>,
     InterfaceMethod<"Emits the i8 code of the f32 `value` under stored "
                     "metadata; `zero` is null when there is none.",
       "::mlir::Value", "buildEncode",

@@ -26,6 +26,10 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       *this, "vector-width",
       llvm::cl::desc("Elements of f32 in a vector register"),
       llvm::cl::init(8)};
+  PassOptions::Option<bool> openMP{
+      *this, "openmp",
+      llvm::cl::desc("Deal work items out to the threads of OpenMP"),
+      llvm::cl::init(false)};
 };
 
 /// Options of `kvq-nvvm-pipeline`.
@@ -64,8 +68,10 @@ void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
 void buildBufferizePipeline(OpPassManager &pm);
 
 /// Loops over vectors, memrefs and functions to the LLVM dialect. Functions
-/// keep their memref descriptors and `llvm.emit_c_interface`.
-void buildVectorToLLVMPipeline(OpPassManager &pm);
+/// keep their memref descriptors and `llvm.emit_c_interface`. With `openMP` the
+/// iterations of `scf.forall` are dealt out to the threads of OpenMP, otherwise
+/// they run one after the other.
+void buildVectorToLLVMPipeline(OpPassManager &pm, bool openMP = false);
 
 /// Caches to the LLVM dialect for the CPU.
 void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);

@@ -9,6 +9,7 @@
 #define KVQ_TARGET_JIT_H
 
 #include "kvq/Target/CPUTarget.h"
+#include "kvq/Target/OpenMP.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -44,10 +45,17 @@ public:
   /// Null if the module has no such function to call.
   const JITFunction *lookup(llvm::StringRef name) const;
 
+  /// The library whose threads the functions run on; null if they run on the
+  /// caller's alone.
+  const OpenMPRuntime *getOpenMP() const { return openMP; }
+
 private:
   JIT() = default;
 
+  llvm::Error addOpenMP();
+
   std::unique_ptr<llvm::orc::LLJIT> jit;
+  const OpenMPRuntime *openMP = nullptr;
   llvm::StringMap<JITFunction> functions;
 };
 

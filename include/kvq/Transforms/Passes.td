@@ -343,7 +343,11 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
 
     - `kvq.quantize`: one reduction of each group to the statistics of its range,
       one op from these to scales and zeros, one from values to codes. Groups are
-      an axis of their own (`tensor.expand_shape`).
+      an axis of their own (`tensor.expand_shape`). Sums over a group (ranges
+      `rms`, `norm` and `search`) are trees: an op for each level, which adds
+      neighbours. Ranges to choose from (`search`) are a loop that keeps the
+      metadata of the best one. Where either is needed, loops over rows of groups
+      come first, so that scratch is that of one row.
     - `kvq.dequantize`: one op; with several tokens in a group, one more for the
       tokens of a last group that is only partly there.
     - `kvq.pack`: one op, which reads each plane of a row as an input;
@@ -376,7 +380,8 @@ def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def DropReturnedArgumentsPass : Pass<"kvq-drop-returned-arguments",
@@ -419,10 +424,11 @@ def HoistScratchPass : InterfacePass<"kvq-hoist-scratch",
   let summary = "Moves stack buffers out of sequential control flow";
   let description = [{
     Each `memref.alloca` of static size moves to the start of the closest
-    enclosing function or parallel loop body. Inside a sequential loop it would
-    take new stack in every iteration once the loop is lowered to branches. What
-    a buffer holds when it is allocated is unspecified, so iterations can share
-    it. What lies under an op that is no structured control flow stays within it.
+    enclosing function, parallel loop body or `omp.parallel`. Inside a sequential
+    loop it would take new stack in every iteration once the loop is lowered to
+    branches. What a buffer holds when it is allocated is unspecified, so
+    iterations can share it: the ones of a thread, where `omp.wsloop` deals them
+    out. What lies under an op that is no structured control flow stays within it.
 
     Of test/Transforms/hoist-scratch.mlir, abridged:
 

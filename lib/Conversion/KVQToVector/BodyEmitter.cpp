@@ -94,8 +94,27 @@ Value BodyEmitter::load(OpOperand *operand, const Point &point) {
   SmallVector<Value> at = indices(operand, point);
   if (lanes == 1 || !plan.axesOf(operand)[*plan.laneAxis])
     return memref::LoadOp::create(builder, loc, memref, at);
+  if (std::optional<int64_t> neighbour =
+          plan.neighbourInPairs(operand, *plan.laneAxis))
+    return loadFromPairs(type, memref, at, *neighbour);
   auto vectorType = VectorType::get({lanes}, type.getElementType());
   return vector::LoadOp::create(builder, loc, vectorType, memref, at);
+}
+
+/// One element of each of the pairs from the one that `at` is in.
+Value BodyEmitter::loadFromPairs(MemRefType type, Value memref,
+                                 SmallVector<Value> at, int64_t neighbour) {
+  if (neighbour != 0)
+    at.back() = builder.createOrFold<arith::SubIOp>(
+        loc, at.back(),
+        arith::ConstantIndexOp::create(builder, loc, neighbour));
+  Value pairs = vector::LoadOp::create(
+      builder, loc, VectorType::get({2 * lanes}, type.getElementType()), memref,
+      at);
+  SmallVector<int64_t> mask;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    mask.push_back(2 * lane + neighbour);
+  return vector::ShuffleOp::create(builder, loc, pairs, pairs, mask);
 }
 
 void BodyEmitter::store(Value value, OpOperand *operand, const Point &point) {

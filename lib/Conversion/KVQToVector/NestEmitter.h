@@ -50,6 +50,8 @@ public:
   SmallVector<Value> indices(OpOperand *operand, const Point &point);
 
 private:
+  Value loadFromPairs(MemRefType type, Value memref, SmallVector<Value> at,
+                      int64_t neighbour);
   Value axisIndex(unsigned axis, const Point &point);
   Value vectorIndex(unsigned axis, const Point &point);
   Value emitOp(Operation *op, unsigned resultNumber, const Point &point,

@@ -41,18 +41,40 @@ llvm::SmallBitVector NestPlan::axesOf(OpOperand *operand) const {
   return axes;
 }
 
-/// Whether neighbours along `axis` are neighbours in the operand's memory.
-static bool isContiguousAlong(NestPlan &plan, OpOperand *operand,
-                              unsigned axis) {
+/// Whether `axis` runs along the last axis of the operand's memory alone.
+static bool runsAlongMemory(const NestPlan &plan, OpOperand *operand,
+                            unsigned axis) {
   auto type = dyn_cast<MemRefType>(operand->get().getType());
   AffineMap map = plan.op.getMatchingIndexingMap(operand);
-  if (!type || map.getNumResults() == 0 || !type.isLastDimUnitStride())
-    return false;
-  if (map.getResults().back() != getAffineDimExpr(axis, plan.op.getContext()))
-    return false;
-  return llvm::none_of(map.getResults().drop_back(), [&](AffineExpr result) {
-    return result.isFunctionOfDim(axis);
-  });
+  return type && map.getNumResults() != 0 && type.isLastDimUnitStride() &&
+         llvm::none_of(map.getResults().drop_back(), [&](AffineExpr result) {
+           return result.isFunctionOfDim(axis);
+         });
+}
+
+/// Whether neighbours along `axis` are neighbours in the operand's memory.
+static bool isContiguousAlong(const NestPlan &plan, OpOperand *operand,
+                              unsigned axis) {
+  return runsAlongMemory(plan, operand, axis) &&
+         plan.op.getMatchingIndexingMap(operand).getResults().back() ==
+             getAffineDimExpr(axis, plan.op.getContext());
+}
+
+std::optional<int64_t> NestPlan::neighbourInPairs(OpOperand *operand,
+                                                  unsigned axis) const {
+  if (op.isDpsInit(operand) || !runsAlongMemory(*this, operand, axis))
+    return std::nullopt;
+  // Both elements of every pair have to be there.
+  int64_t extent = cast<MemRefType>(operand->get().getType()).getShape().back();
+  if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(extents[axis]) ||
+      extent < 2 * extents[axis])
+    return std::nullopt;
+  AffineExpr read = op.getMatchingIndexingMap(operand).getResults().back();
+  AffineExpr pair = getAffineDimExpr(axis, op.getContext()) * 2;
+  for (int64_t neighbour : {0, 1})
+    if (read == pair + neighbour)
+      return neighbour;
+  return std::nullopt;
 }
 
 /// Whether `op` reads elements of one row of a table, chosen by the lanes.
@@ -123,7 +145,8 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
     bool mustUse = isOutput && !plan.isReduced(axis);
     if (!mustUse && !plan.axesOf(&operand)[axis])
       continue;
-    if (!isContiguousAlong(plan, &operand, axis))
+    if (!isContiguousAlong(plan, &operand, axis) &&
+        !plan.neighbourInPairs(&operand, axis))
       return false;
   }
   if (!plan.isReduced(axis))

@@ -45,6 +45,10 @@ struct NestPlan {
   int64_t step(unsigned axis) const { return axis == laneAxis ? lanes : 1; }
   /// The axes that an operand's element depends on.
   llvm::SmallBitVector axesOf(OpOperand *operand) const;
+  /// For an input that holds a pair of elements for each one along `axis`, side
+  /// by side: which of the two is read, 0 or 1.
+  std::optional<int64_t> neighbourInPairs(OpOperand *operand,
+                                          unsigned axis) const;
 };
 
 /// Whether `op`, of a structured op's body, reads an element of a constant

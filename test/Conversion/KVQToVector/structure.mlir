@@ -180,3 +180,38 @@ func.func @table(%codes: memref<?x32xi8>, %out: memref<?x32xf32>) {
   }
   return
 }
+
+// Neighbours are added from vectors of pairs.
+
+// CHECK-LABEL: func.func @neighbours
+// CHECK: %[[PAIRS:.*]] = vector.load {{.*}} : memref<4x32xf32>, vector<16xf32>
+// CHECK: vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK: vector.shuffle {{.*}} [1, 3, 5, 7, 9, 11, 13, 15]
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+func.func @neighbours(%x: memref<4x32xf32>, %y: memref<4x16xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j * 2)>, affine_map<(i, j) -> (i, j * 2 + 1)>,
+                       affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x, %x : memref<4x32xf32>, memref<4x32xf32>) outs(%y : memref<4x16xf32>) {
+  ^bb0(%even: f32, %odd: f32, %out: f32):
+    %sum = arith.addf %even, %odd : f32
+    linalg.yield %sum : f32
+  }
+  return
+}
+
+// An input that lacks the last neighbour is read element by element.
+
+// CHECK-LABEL: func.func @no_last_neighbour
+// CHECK-NOT: vector.
+func.func @no_last_neighbour(%x: memref<4x31xf32>, %y: memref<4x16xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j * 2)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<4x31xf32>) outs(%y : memref<4x16xf32>) {
+  ^bb0(%even: f32, %out: f32):
+    linalg.yield %even : f32
+  }
+  return
+}

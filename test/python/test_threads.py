@@ -1,0 +1,76 @@
+"""Attention on several threads: the same bits as on one."""
+
+import ctypes
+import threading
+
+import numpy as np
+import pytest
+from conftest import fresh_rng
+
+import kvq_mlir as kvq
+from kvq_mlir import _kvq
+from kvq_mlir.compiler import kernel
+from kvq_mlir.ir import attention as attention_ir
+
+K = "codes = ui4, group = [32, 1], scale = f16, zero = min f16"
+V = "codes = i8, group = [1, 32], scale = f16"
+LENGTHS = [0, 1, 100, 33]
+
+
+@pytest.fixture(scope="module")
+def caches():
+    rng = fresh_rng()
+    k = kvq.Cache(4, 2, 160, 64, kvq.Format(K), recent=32, fill=0xFF)
+    v = kvq.Cache(4, 2, 160, 64, kvq.Format(V), fill=0xFF)
+    for cache in (k, v):
+        cache.append(rng.standard_normal((4, 2, 100, 64)).astype(np.float32), counts=LENGTHS)
+    return k, v
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_the_number_of_threads_changes_no_bit(caches, rng, splits):
+    q = rng.standard_normal((4, 6, 2, 64)).astype(np.float32)
+    one = kvq.attention(q, *caches, splits=splits)
+    assert np.isfinite(one).all() and one[1:].any(axis=-1).any()
+    for threads in (2, 3, 16):
+        out = np.full_like(one, np.nan)
+        kvq.attention(q, *caches, splits=splits, threads=threads, out=out)
+        assert np.array_equal(one, out), threads
+
+
+def test_calls_from_several_threads_at_once(caches, rng):
+    queries = [rng.standard_normal((4, 6, 2, 64)).astype(np.float32) for _ in range(4)]
+    expected = [kvq.attention(q, *caches) for q in queries]
+    wrong = []
+
+    def call(index):
+        for _ in range(50):
+            if not np.array_equal(kvq.attention(queries[index], *caches, threads=1 + index), expected[index]):
+                wrong.append(index)
+
+    workers = [threading.Thread(target=call, args=(i,)) for i in range(len(queries))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_a_call_leaves_openmps_own_number_alone(caches, rng):
+    q = rng.standard_normal((4, 6, 2, 64)).astype(np.float32)
+    kvq.attention(q, *caches, threads=2)  # loads the library
+    openmp = ctypes.CDLL("libomp.so.5")
+    openmp.omp_set_num_threads(5)
+    kvq.attention(q, *caches, threads=3)
+    assert openmp.omp_get_max_threads() == 5
+
+
+def test_a_number_of_threads_that_cannot_be(caches, rng):
+    q = rng.standard_normal((4, 6, 2, 64)).astype(np.float32)
+    with pytest.raises(kvq.Error, match="expected at least 1 thread, got 0"):
+        kvq.attention(q, *caches, threads=0)
+    k, v = caches
+    signature = ((4, 6, 64), "f32", 64, k.dynamic_type, v.dynamic_type, (True, False), 0.125, True)
+    compiled = kernel(attention_ir.attention, *signature)
+    with pytest.raises(_kvq.Error, match="compiled to run on several"):
+        compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, k._flushed, np.empty_like(q)), 2)
