@@ -381,10 +381,17 @@ static Value packStream(OpBuilder &b, Location loc, const CodeKind &kind,
   if (!areWhole)
     probes.push_back(7);
   SmallVector<AffineMap> maps;
-  SmallVector<Value> inputs(probes.size(), read.value);
+  SmallVector<Value> inputs;
   for (int64_t probe : probes) {
     AffineExpr slot = (math.getIndex() * 8 + probe).floorDiv(bits);
-    maps.push_back(getReadMap(read, written, math.getElement(slot)));
+    AffineExpr element = math.getElement(slot);
+    maps.push_back(getReadMap(read, written, element));
+    inputs.push_back(read.value);
+    // Extents of axes that a map leaves as they are have to agree.
+    if (element == math.getIndex() && written.hasAxis)
+      inputs.back() = buildSlice(b, loc, read.value, getRank(read.value) - 1,
+                                 b.getIndexAttr(0),
+                                 b.getIndexAttr(getLastExtent(written.value)));
   }
 
   auto getField = [&](OpBuilder &b, Location loc, Value code) {
