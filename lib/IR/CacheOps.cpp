@@ -74,6 +74,32 @@ LogicalResult FromComponentsOp::verify() {
 // AppendOp
 //===----------------------------------------------------------------------===//
 
+/// Checks the counts of saturated elements, which are optional.
+static LogicalResult verifySaturated(AppendOp op) {
+  Value saturated = op.getSaturated(), result = op.getNewSaturated();
+  if (!saturated != !result)
+    return op.emitOpError("expected as many results as it updates, ")
+           << (saturated ? 2 : 1) << ", got " << op->getNumResults();
+  if (!saturated)
+    return success();
+  CacheType cache = op.getCache().getType();
+  if (cache.getFormat().isExact())
+    return op.emitOpError("exact elements do not saturate: expected no "
+                          "'saturated' with codes = none");
+  if (cache.getFormat().encodesUnrounded())
+    return op.emitOpError(
+               "elements are counted under stored metadata: expected "
+               "no 'saturated' with metadata = unrounded, got ")
+           << cache.getFormat();
+  auto expected = RankedTensorType::get({cache.getBatch(), cache.getHeads()},
+                                        IntegerType::get(op.getContext(), 64));
+  for (Type type : {saturated.getType(), result.getType()})
+    if (type != expected)
+      return op.emitOpError("expected counts of saturated elements of type ")
+             << expected << ", got " << type;
+  return success();
+}
+
 LogicalResult AppendOp::verify() {
   CacheType cache = getCache().getType();
   auto tokens = cast<RankedTensorType>(getTokens().getType());
@@ -92,9 +118,10 @@ LogicalResult AppendOp::verify() {
              << formatExtent(tokens.getDimSize(axis));
   int64_t batch = cache.getBatch();
   if (failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
-      failed(verifyPerSequence(*this, "counts", getCounts(), batch)))
+      failed(verifyPerSequence(*this, "counts", getCounts(), batch)) ||
+      failed(verifyFlushed(*this, "flushed", cache, getFlushed())))
     return failure();
-  return verifyFlushed(*this, "flushed", cache, getFlushed());
+  return verifySaturated(*this);
 }
 
 //===----------------------------------------------------------------------===//

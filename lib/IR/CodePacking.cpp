@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rules R13, R14 and R28. Planar codes: plane p of a part lies in bits
+// Rules R13, R14 and R29. Planar codes: plane p of a part lies in bits
 // `p * bits` and up of the part's bytes, so that ops read and write slices of
 // rows and shifts are constant. Other orders are rounds of a few codes in whole
 // bytes, an axis of its own, whose index says where in the round a code is.

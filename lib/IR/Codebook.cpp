@@ -186,18 +186,40 @@ SmallVector<float> CodebookAttr::getQuotients(float divisor) const {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+/// The largest f32 that is at most half of a step beyond the value `outer`,
+/// where `inner` is the one before it.
+static float getUpperBound(float inner, float outer) {
+  constexpr APFloat::roundingMode kDown = APFloat::rmTowardNegative;
+  APFloat bound(static_cast<double>(outer));
+  bound.subtract(APFloat(static_cast<double>(inner)), kDown);
+  bound.multiply(APFloat(0.5), kDown);
+  bound.add(APFloat(static_cast<double>(outer)), kDown);
+  bool losesInfo;
+  bound.convert(APFloat::IEEEsingle(), kDown, &losesInfo);
+  return bound.convertToFloat();
+}
+
 namespace {
 
 class CodebookCodec : public Codec {
 public:
-  explicit CodebookCodec(ArrayRef<float> values)
-      : bits(getIndexBits(values)), values(values) {}
+  CodebookCodec(ArrayRef<float> values, RuleTies ties)
+      : bits(getIndexBits(values)), values(values), ties(ties) {}
 
   unsigned getBits() const override { return bits; }
   double getLargest() const override {
     return std::max(std::abs(values.front()), std::abs(values.back()));
   }
+  double getLowest() const override { return values.front(); }
   double getNumberOfZero() const override { return values.front(); }
+  bool supportsTies(RuleTies ties) const override {
+    return ties == RuleTies::Even || ties == RuleTies::Up;
+  }
+  std::pair<float, float> getBounds() const override {
+    size_t last = values.size() - 1;
+    return {-getUpperBound(-values[1], -values[0]),
+            getUpperBound(values[last - 1], values[last])};
+  }
 
   Value buildCode(OpBuilder &b, Location loc, Value number) const override;
   Value buildNumber(OpBuilder &b, Location loc, Value code) const override;
@@ -205,33 +227,40 @@ public:
 private:
   unsigned bits;
   SmallVector<float> values;
+  RuleTies ties;
 };
 
 } // namespace
 
-std::unique_ptr<Codec> kvq::getCodebookCodec(ArrayRef<float> values) {
-  return std::make_unique<CodebookCodec>(values);
+std::unique_ptr<Codec> kvq::getCodebookCodec(ArrayRef<float> values,
+                                             RuleTies ties) {
+  return std::make_unique<CodebookCodec>(values, ties);
 }
 
-/// The middle between two numbers, rounded down to f32: an f32 is above it
-/// if and only if it is nearer to the upper one.
-static float getThreshold(float lower, float upper) {
+/// The middle between two numbers, rounded to f32: down, an f32 is above it if
+/// and only if it is nearer to the upper one; up, it is below it if and only if
+/// it is nearer to the lower one.
+static float getThreshold(float lower, float upper,
+                          llvm::RoundingMode direction) {
   APFloat sum(static_cast<double>(lower));
-  sum.add(APFloat(static_cast<double>(upper)), APFloat::rmTowardNegative);
-  sum.multiply(APFloat(0.5), APFloat::rmTowardNegative);
+  sum.add(APFloat(static_cast<double>(upper)), direction);
+  sum.multiply(APFloat(0.5), direction);
   bool losesInfo;
-  sum.convert(APFloat::IEEEsingle(), APFloat::rmTowardNegative, &losesInfo);
+  sum.convert(APFloat::IEEEsingle(), direction, &losesInfo);
   return sum.convertToFloat();
 }
 
 Value CodebookCodec::buildCode(OpBuilder &b, Location loc, Value number) const {
-  // The index is the number of thresholds below; ties go to the lower one.
+  // The index is the number of thresholds below, or at, the number.
+  bool up = ties == RuleTies::Up;
+  auto direction = up ? APFloat::rmTowardPositive : APFloat::rmTowardNegative;
+  auto predicate = up ? arith::CmpFPredicate::OGE : arith::CmpFPredicate::OGT;
   Type i32 = b.getI32Type();
   Value index;
   for (size_t i = 1; i < values.size(); ++i) {
-    Value threshold = buildF32(b, loc, getThreshold(values[i - 1], values[i]));
-    Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
-                                        number, threshold);
+    Value threshold =
+        buildF32(b, loc, getThreshold(values[i - 1], values[i], direction));
+    Value above = arith::CmpFOp::create(b, loc, predicate, number, threshold);
     Value step = arith::ExtUIOp::create(b, loc, i32, above);
     index =
         index ? arith::AddIOp::create(b, loc, index, step).getResult() : step;

@@ -8,7 +8,7 @@
 #ifndef KVQ_LIB_IR_CODEC_H
 #define KVQ_LIB_IR_CODEC_H
 
-#include "mlir/IR/Builders.h"
+#include "kvq/IR/KVQ.h"
 
 #include <memory>
 
@@ -26,13 +26,21 @@ public:
   virtual bool isSigned() const { return false; }
   /// Whether codes are integers from 0 on, which need a zero.
   virtual bool isUnsigned() const { return false; }
-  /// The largest magnitude of a number that quantization produces.
+  /// Whether numbers in the middle between two codes can go by `ties`.
+  virtual bool supportsTies(RuleTies ties) const = 0;
+  /// The largest magnitude of a number that quantization produces under the
+  /// default rule.
   virtual double getLargest() const = 0;
+  /// The lowest number that quantization produces.
+  virtual double getLowest() const { return -getLargest(); }
   /// The number that code 0 stands for.
   virtual double getNumberOfZero() const { return 0.0; }
   /// Whether a coarse scale is rounded up, as a smaller one would make the
   /// largest elements saturate by more than half a step.
   virtual bool needsCoveringScale() const { return false; }
+
+  /// The least and the largest f32 numbers that do not saturate (rule R24).
+  virtual std::pair<float, float> getBounds() const = 0;
 
   /// Emits the i8 code nearest to the f32 `number`, which is not NaN.
   virtual Value buildCode(OpBuilder &builder, Location loc,
@@ -43,10 +51,11 @@ public:
 };
 
 /// The codec of a format's field `codes`; null if there is none for it.
-std::unique_ptr<Codec> getCodec(Attribute codes);
+std::unique_ptr<Codec> getCodec(Attribute codes, RuleTies ties = RuleTies::Even,
+                                RuleBounds bounds = RuleBounds::Symmetric);
 
 /// The codec of a table of increasing values.
-std::unique_ptr<Codec> getCodebookCodec(ArrayRef<float> values);
+std::unique_ptr<Codec> getCodebookCodec(ArrayRef<float> values, RuleTies ties);
 
 } // namespace mlir::kvq
 

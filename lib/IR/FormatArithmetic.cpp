@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Codec.h"
+#include "RuleArithmetic.h"
 
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
@@ -64,8 +65,9 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
 /// `steps` steps, for codes up to `largest` (rules R3 to R5). Where the type
 /// loses precision the scale is rounded up, so that it covers the group and is
 /// 0 only for extent 0; with `covers` coarse types are rounded up everywhere.
-static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
-                        double largest, Type type, bool covers) {
+static Value buildCoveringScale(OpBuilder &b, Location loc, Value extent,
+                                double steps, double largest, Type type,
+                                bool covers) {
   const llvm::fltSemantics &semantics = getSemantics(type);
   auto divide = [&](Value value) -> Value {
     if (steps == 1.0)
@@ -100,11 +102,12 @@ static Value buildScale(OpBuilder &b, Location loc, Value extent, double steps,
 // Ranges
 //===----------------------------------------------------------------------===//
 
-/// The codec of a resolved format.
+/// The codec of a resolved format under its rule.
 static std::unique_ptr<Codec> getFormatCodec(FormatAttr format) {
+  RuleAttr rule = format.getRule();
   if (format.getRange() == RangePolicy::Norm)
-    return getCodebookCodec(format.getCodebookValues());
-  return getCodec(format.getCodes());
+    return getCodebookCodec(format.getCodebookValues(), rule.getTies());
+  return getCodec(format.getCodes(), rule.getTies(), rule.getBounds());
 }
 
 SmallVector<float> FormatAttr::getCodebookValues() const {
@@ -119,9 +122,11 @@ SmallVector<float> FormatAttr::getCodebookValues() const {
 SmallVector<RangeStatistic> FormatAttr::getRangeStatistics() const {
   if (getRange() == RangePolicy::Rms || getRange() == RangePolicy::Norm)
     return {RangeStatistic::SumOfSquares};
-  if (getZeroKind() == ZeroKind::None)
-    return {RangeStatistic::LargestMagnitude};
-  return {RangeStatistic::Smallest, RangeStatistic::Largest};
+  if (getZeroKind() != ZeroKind::None)
+    return {RangeStatistic::Smallest, RangeStatistic::Largest};
+  if (getRule().getExtremum() == RuleExtremum::Signed)
+    return {RangeStatistic::FirstLargest};
+  return {RangeStatistic::LargestMagnitude};
 }
 
 int64_t FormatAttr::getRangeCandidates() const { return getSteps(); }
@@ -148,33 +153,53 @@ static Value buildNorm(OpBuilder &b, Location loc, FormatAttr format,
   return math::SqrtOp::create(b, loc, sumOfSquares);
 }
 
+/// The range of a group (rules R2, R18, R19 and R22).
+static GroupRange buildRange(OpBuilder &b, Location loc, FormatAttr format,
+                             const RuleArithmetic &rule, ValueRange statistics,
+                             Value candidate) {
+  if (format.getRangeStatistics().front() == RangeStatistic::SumOfSquares)
+    return {buildNorm(b, loc, format, statistics[0]), /*steps=*/1.0, Value(),
+            Value()};
+  Value ratio = buildRatio(b, loc, format, candidate);
+  auto clip = [&](Value end) -> Value {
+    return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
+  };
+  if (format.getZeroKind() == ZeroKind::None)
+    return {clip(statistics[0]), rule.steps(), Value(), Value()};
+
+  // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
+  // its order (rule R2).
+  Value zero = buildF32(b, loc, 0.0);
+  Value min = clip(arith::AddFOp::create(b, loc, statistics[0], zero));
+  Value max = clip(arith::AddFOp::create(b, loc, statistics[1], zero));
+  if (format.getZeroKind() == ZeroKind::Point &&
+      format.getRule().getSpan() == RuleSpan::WithZero) {
+    // 0 has a code. NaN stays.
+    Value above =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, min, zero);
+    Value below =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, max, zero);
+    min = arith::SelectOp::create(b, loc, above, zero, min);
+    max = arith::SelectOp::create(b, loc, below, zero, max);
+  }
+  Value extent = rule.round(arith::SubFOp::create(b, loc, max, min));
+  return {extent, rule.steps(), min, max};
+}
+
 //===----------------------------------------------------------------------===//
 // Zeros
 //===----------------------------------------------------------------------===//
 
-static Value buildIsPositive(OpBuilder &b, Location loc, Value value) {
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value,
-                               buildF32(b, loc, 0.0));
-}
-
-/// The stored zero point of a group from `min`, 0 or less, on: the number of
-/// steps from it to 0 (rule R7). 0 where the scale is 0 or NaN.
-static Value buildZeroPoint(OpBuilder &b, Location loc, Value min, Value scale,
-                            Type type, double largest) {
-  Value zero = buildF32(b, loc, 0.0);
-  Value point = arith::DivFOp::create(
-      b, loc, arith::SubFOp::create(b, loc, zero, min), scale);
-  point = arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), point,
-                                  zero);
+/// A zero as it is stored.
+static Value storeZero(OpBuilder &b, Location loc, Value zero, Type type) {
   if (isa<FloatType>(type))
-    return buildRound(b, loc, point, type);
-  point = math::RoundEvenOp::create(b, loc, point);
-  point = buildClamp(b, loc, point, 0.0, largest);
-  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), point);
+    return buildRound(b, loc, zero, type);
+  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), zero);
   return arith::TruncIOp::create(b, loc, b.getI8Type(), wide);
 }
 
-/// The f32 of a stored zero point: no code, and so no zero point, is negative.
+/// The f32 of a stored zero point: no code, and so no integer zero point, is
+/// negative.
 static Value buildPointValue(OpBuilder &b, Location loc, Value point) {
   if (isa<FloatType>(point.getType()))
     return buildExtend(b, loc, point);
@@ -198,66 +223,119 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
 // Metadata and codes
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> FormatAttr::buildMetadata(OpBuilder &b, Location loc,
-                                                  ValueRange statistics,
-                                                  Value candidate) const {
-  std::unique_ptr<Codec> codec = getFormatCodec(*this);
-  double largest = codec->getLargest();
-  bool covers = codec->needsCoveringScale();
-  if (getRangeStatistics().front() == RangeStatistic::SumOfSquares) {
-    Value norm = buildNorm(b, loc, *this, statistics[0]);
-    return {
-        buildScale(b, loc, norm, /*steps=*/1.0, largest, getScale(), covers),
-        Value()};
-  }
-  Value ratio = buildRatio(b, loc, *this, candidate);
-  auto clip = [&](Value end) -> Value {
-    return ratio ? arith::MulFOp::create(b, loc, end, ratio).getResult() : end;
-  };
-  auto buildStoredScale = [&](Value extent) {
-    return buildScale(b, loc, extent, largest, largest, getScale(), covers);
-  };
-  if (getZeroKind() == ZeroKind::None)
-    return {buildStoredScale(clip(statistics[0])), Value()};
+bool FormatAttr::encodesUnrounded() const {
+  return getRule().getMetadata() == RuleMetadata::Unrounded;
+}
 
-  // Adding +0 turns -0 into +0: which of the two a reduction gives depends on
-  // its order (rule R2).
-  Value zero = buildF32(b, loc, 0.0);
-  Value min = clip(arith::AddFOp::create(b, loc, statistics[0], zero));
-  Value max = clip(arith::AddFOp::create(b, loc, statistics[1], zero));
-  if (getZeroKind() == ZeroKind::Min) {
-    Value extent = arith::SubFOp::create(b, loc, max, min);
-    return {buildStoredScale(extent), buildRound(b, loc, min, getZero())};
+GroupMetadata FormatAttr::buildMetadata(OpBuilder &b, Location loc,
+                                        ValueRange statistics,
+                                        Value candidate) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
+  GroupRange range = buildRange(b, loc, *this, rule, statistics, candidate);
+  GroupMetadata metadata;
+  Value scale;
+  if (getRule().getScale() == RuleScale::Covering) {
+    metadata.scale = buildCoveringScale(b, loc, range.extent, range.steps,
+                                        codec->getLargest(), getScale(),
+                                        codec->needsCoveringScale());
+  } else {
+    double largest = std::max(codec->getLargest(), -codec->getLowest());
+    scale = rule.scale(range);
+    metadata.scale =
+        rule.store(scale, range, getScale(), getScaleCap(getScale(), largest));
   }
-  // 0 has a code. NaN stays.
-  Value above =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, min, zero);
-  Value below =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, max, zero);
-  min = arith::SelectOp::create(b, loc, above, zero, min);
-  max = arith::SelectOp::create(b, loc, below, zero, max);
-  Value scale = buildStoredScale(arith::SubFOp::create(b, loc, max, min));
-  return {scale, buildZeroPoint(b, loc, min, buildExtend(b, loc, scale),
-                                getZeroType(), largest)};
+  metadata.encodeScale = encodesUnrounded() ? scale : metadata.scale;
+  if (getZeroKind() == ZeroKind::None)
+    return metadata;
+
+  Value zero = range.min;
+  if (getZeroKind() == ZeroKind::Point)
+    zero = rule.zeroPoint(zero, buildExtend(b, loc, metadata.encodeScale),
+                          getZeroType());
+  metadata.zero = storeZero(b, loc, zero, getZeroType());
+  metadata.encodeZero = encodesUnrounded() ? zero : metadata.zero;
+  return metadata;
+}
+
+/// The number that is rounded to the code of `value`, where the f32 `scale` is
+/// usable (rules R8 and R18).
+static Value buildQuotient(OpBuilder &b, Location loc, FormatAttr format,
+                           const RuleArithmetic &rule, Value value, Value scale,
+                           Value zero) {
+  Value point;
+  if (format.getZeroKind() == ZeroKind::Min)
+    value = rule.round(
+        arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero)));
+  if (format.getZeroKind() == ZeroKind::Point)
+    point = buildPointValue(b, loc, zero);
+  return rule.quotient(value, scale, point);
 }
 
 Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
   scale = buildExtend(b, loc, scale);
-  if (getZeroKind() == ZeroKind::Min)
-    value = arith::SubFOp::create(b, loc, value, buildExtend(b, loc, zero));
-  Value number = arith::DivFOp::create(b, loc, value, scale);
-  if (getZeroKind() == ZeroKind::Point)
-    number =
-        arith::AddFOp::create(b, loc, number, buildPointValue(b, loc, zero));
+  Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
   // reach the conversion to a code (rule R8).
-  number =
-      arith::SelectOp::create(b, loc, buildIsPositive(b, loc, scale), number,
-                              buildF32(b, loc, codec->getNumberOfZero()));
+  number = rule.whereUsable(scale, number,
+                            buildF32(b, loc, codec->getNumberOfZero()));
   return codec->buildCode(b, loc, number);
 }
+
+Value FormatAttr::buildSaturates(OpBuilder &b, Location loc, Value value,
+                                 Value scale, Value zero) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
+  auto [low, high] = codec->getBounds();
+  scale = buildExtend(b, loc, scale);
+  Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
+  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, number,
+                                      buildF32(b, loc, low));
+  Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, number,
+                                      buildF32(b, loc, high));
+  return arith::AndIOp::create(b, loc, rule.isUsable(scale),
+                               arith::OrIOp::create(b, loc, below, above));
+}
+
+//===----------------------------------------------------------------------===//
+// Fitted scales
+//===----------------------------------------------------------------------===//
+
+bool FormatAttr::fitsScale() const {
+  return getRule().getFit() == RuleFit::Squares;
+}
+
+std::pair<Value, Value> FormatAttr::buildFitTerms(OpBuilder &b, Location loc,
+                                                  Value code,
+                                                  Value value) const {
+  auto multiply = [&](Value lhs, Value rhs) -> Value {
+    return arith::MulFOp::create(b, loc, lhs, rhs);
+  };
+  Value number = buildCodeValue(b, loc, code);
+  Value weighted = multiply(multiply(value, value), number);
+  return {multiply(weighted, value), multiply(weighted, number)};
+}
+
+Value FormatAttr::buildFittedScale(OpBuilder &b, Location loc, Value first,
+                                   Value second) const {
+  std::unique_ptr<Codec> codec = getFormatCodec(*this);
+  RuleArithmetic rule(b, loc, *this, *codec);
+  double largest = std::max(codec->getLargest(), -codec->getLowest());
+  Value scale = arith::DivFOp::create(b, loc, first, second);
+  // Where there is nothing to weight, or a NaN, which shows in the scale.
+  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                       second, buildF32(b, loc, 0.0));
+  scale = arith::SelectOp::create(b, loc, isZero, buildF32(b, loc, 0.0), scale);
+  return rule.store(scale, GroupRange(), getScale(),
+                    getScaleCap(getScale(), largest));
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
 
 Value FormatAttr::buildCodeValue(OpBuilder &b, Location loc, Value code) const {
   return getFormatCodec(*this)->buildNumber(b, loc, code);

@@ -35,6 +35,7 @@ struct FormatFields {
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
+  RuleAttr rule;
   LayoutAttr layout;
 };
 
@@ -136,10 +137,13 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rule")
+    return parser.parseAttribute(fields.rule);
   if (name == "layout")
     return parser.parseAttribute(fields.layout);
   return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, layout, got '"
+         << "expected one of codes, group, scale, zero, range, rule, layout, "
+            "got '"
          << name << "'";
 }
 
@@ -156,11 +160,10 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && (fields.group || fields.scale || fields.zero || fields.range ||
-                fields.layout)) {
+  if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero, range or layout";
+           "group, scale, zero, range, rule or layout";
     return {};
   }
   if (exact)
@@ -176,7 +179,9 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps, fields.layout);
+      fields.clip, fields.steps,
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
+      fields.layout);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -202,6 +207,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
+    if (!getRule().isDefault())
+      printer << ", rule = " << getRule();
     if (getLayout())
       printer << ", layout = " << getLayout();
   }
@@ -296,8 +303,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
-                                 RangePolicy range, APFloat clip,
-                                 int64_t steps, LayoutAttr layout) {
+                                 RangePolicy range, APFloat clip, int64_t steps,
+                                 RuleAttr rule, LayoutAttr layout) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -319,7 +326,10 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ": expected another scale, or a value 0.0, for "
                           "groups of zeros";
   if (failed(verifyZero(emitError, codes, *codec, zeroKind, zero)) ||
-      failed(verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)))
+      failed(
+          verifyRange(emitError, codes, zeroKind, zero, range, clip, steps)) ||
+      failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero,
+                               range)))
     return failure();
   if (tokens == kWholeAxis)
     return emitError() << "a group over all tokens needs a static range, since "
@@ -377,7 +387,8 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1, /*layout=*/LayoutAttr());
+                         APFloat(1.0f), /*steps=*/1,
+                         RuleAttr::getDefault(context), /*layout=*/LayoutAttr());
 }
 
 LayoutAttr FormatAttr::getLayoutOrDefault() const {
@@ -389,7 +400,7 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), getLayout());
+                         getClip(), getSteps(), getRule(), getLayout());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }

@@ -8,7 +8,9 @@
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,6 +63,71 @@ struct KVQAsmInterface : OpAsmDialectInterface {
 };
 
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// Attributes of other ops
+//===----------------------------------------------------------------------===//
+
+/// Checks `kvq.layer` and `kvq.side`; true if it was one of them.
+static FailureOr<bool>
+verifyLabel(llvm::function_ref<InFlightDiagnostic()> emitError,
+            NamedAttribute attribute) {
+  if (attribute.getName() == kLayerAttrName) {
+    auto layer = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!layer || !layer.getType().isInteger(64) || layer.getInt() < 0)
+      return emitError() << "expected kvq.layer as an i64 of at least 0, got "
+                         << attribute.getValue();
+    return true;
+  }
+  if (attribute.getName() == kSideAttrName) {
+    if (!isa<CacheSideAttr>(attribute.getValue()))
+      return emitError() << "expected kvq.side as #kvq.side<keys> or "
+                            "#kvq.side<values>, got "
+                         << attribute.getValue();
+    return true;
+  }
+  return false;
+}
+
+LogicalResult KVQDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  auto emitError = [&] { return op->emitError(); };
+  FailureOr<bool> isLabel = verifyLabel(emitError, attribute);
+  if (failed(isLabel) || *isLabel)
+    return isLabel;
+  if (attribute.getName() == kPolicyAttrName) {
+    if (isa<ModuleOp>(op) && isa<PolicyAttr>(attribute.getValue()))
+      return success();
+    return emitError() << "expected kvq.policy as a #kvq.policy<...> of a "
+                          "module, got "
+                       << attribute.getValue() << " of '" << op->getName()
+                       << "'";
+  }
+  if (attribute.getName() == kUnfusedAttrName) {
+    if (isa<FunctionOpInterface>(op) && isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return emitError() << "expected kvq.unfused as a unit attribute of a "
+                          "function, got "
+                       << attribute.getValue() << " of '" << op->getName()
+                       << "'";
+  }
+  return emitError() << "expected an attribute of kvq.layer, kvq.policy, "
+                        "kvq.side, kvq.unfused, got "
+                     << attribute.getName();
+}
+
+LogicalResult KVQDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                   unsigned index,
+                                                   NamedAttribute attribute) {
+  auto emitError = [&] {
+    return op->emitError() << "argument " << index << ": ";
+  };
+  FailureOr<bool> isLabel = verifyLabel(emitError, attribute);
+  if (failed(isLabel) || *isLabel)
+    return isLabel;
+  return emitError() << "expected an attribute of kvq.layer, kvq.side, got "
+                     << attribute.getName();
+}
 
 void KVQDialect::initialize() {
   addAttributes<

@@ -117,12 +117,11 @@ static Value buildMagnitude(OpBuilder &b, Location loc, Value magnitude,
   // The mantissa is cut to its upper bits; a carry goes into the exponent.
   unsigned cut = 23 - layout.mantissa;
   Value rounded = magnitude;
-  if (rounding == SmallRounding::NearestEven) {
-    Value odd = math.bitAnd(math.shiftRight(magnitude, cut), 1);
-    rounded = math.add(math.add(rounded, odd), (1 << (cut - 1)) - 1);
-  } else {
-    rounded = math.add(rounded, (1 << cut) - 1);
-  }
+  if (rounding == SmallRounding::NearestEven)
+    rounded =
+        math.add(rounded, math.bitAnd(math.shiftRight(magnitude, cut), 1));
+  int64_t nearly = rounding == SmallRounding::Up ? cut : cut - 1;
+  rounded = math.add(rounded, (int64_t(1) << nearly) - 1);
   Value normal =
       math.add(math.shiftRight(rounded, cut),
                -(static_cast<int64_t>(127 - layout.bias()) << layout.mantissa));
@@ -135,11 +134,22 @@ static Value buildMagnitude(OpBuilder &b, Location loc, Value magnitude,
   Value sum = arith::AddFOp::create(b, loc, value, buildF32(b, loc, anchor));
   Value subnormal = math.add(math.bitcast(sum), -getF32Bits(anchor));
   Value smallestNormal = buildF32(b, loc, std::ldexp(1.0, layout.minExponent));
+  Value exact;
+  if (rounding != SmallRounding::NearestEven)
+    exact = arith::SubFOp::create(b, loc, sum, buildF32(b, loc, anchor));
   if (rounding == SmallRounding::Up) {
     // What the sum lost goes one step up.
-    Value exact = arith::SubFOp::create(b, loc, sum, buildF32(b, loc, anchor));
     Value less = buildLess(b, loc, exact, value);
     subnormal = math.add(subnormal, math.extend(less));
+  }
+  if (rounding == SmallRounding::NearestLower) {
+    // Half a step that the sum gained goes one step down.
+    double half = std::ldexp(1.0, layout.minExponent -
+                                      static_cast<int>(layout.mantissa) - 1);
+    Value gained = arith::SubFOp::create(b, loc, exact, value);
+    Value isTie = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                        gained, buildF32(b, loc, half));
+    subnormal = math.select(isTie, math.add(subnormal, -1), subnormal);
   }
   return math.select(buildLess(b, loc, value, smallestNormal), subnormal,
                      normal);

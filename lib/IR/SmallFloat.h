@@ -18,7 +18,8 @@
 
 namespace mlir::kvq {
 
-enum class SmallRounding { NearestEven, Up };
+/// Ties go to the even or to the lower magnitude; or all numbers go up.
+enum class SmallRounding { NearestEven, NearestLower, Up };
 
 /// Emits the i8 bit pattern of the f32 `value`, which lies within the finite
 /// numbers of `type` or is NaN. One rounding; the sign of zero is kept.

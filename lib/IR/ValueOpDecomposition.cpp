@@ -156,6 +156,7 @@ static double getNeutral(RangeStatistic statistic) {
   double infinity = std::numeric_limits<double>::infinity();
   switch (statistic) {
   case RangeStatistic::LargestMagnitude:
+  case RangeStatistic::FirstLargest:
   case RangeStatistic::SumOfSquares:
     return 0.0;
   case RangeStatistic::Smallest:
@@ -166,11 +167,29 @@ static double getNeutral(RangeStatistic statistic) {
   llvm_unreachable("unknown statistic");
 }
 
-/// Folds `element` into the running `statistic`, a largest or smallest; NaN
-/// stays.
+/// The one of `running` and `element` that is farther from zero, `running` if
+/// both are as far; NaN stays. Unlike a maximum it is no op of its own, so that
+/// what it reduces is gone through in order.
+static Value buildFirstLargest(OpBuilder &b, Location loc, Value running,
+                               Value element) {
+  auto compare = [&](arith::CmpFPredicate predicate, Value lhs,
+                     Value rhs) -> Value {
+    return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
+  };
+  Value isLarger =
+      compare(arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, element),
+              math::AbsFOp::create(b, loc, running));
+  Value isNaN = compare(arith::CmpFPredicate::UNO, element, element);
+  Value replaces = arith::OrIOp::create(b, loc, isLarger, isNaN);
+  return arith::SelectOp::create(b, loc, replaces, element, running);
+}
+
+/// Folds `element` into the running `statistic`, which is no sum; NaN stays.
 static Value buildStatistic(OpBuilder &b, Location loc,
                             RangeStatistic statistic, Value element,
                             Value running) {
+  if (statistic == RangeStatistic::FirstLargest)
+    return buildFirstLargest(b, loc, running, element);
   if (statistic == RangeStatistic::LargestMagnitude)
     element = math::AbsFOp::create(b, loc, element);
   if (statistic == RangeStatistic::Smallest)
@@ -245,28 +264,71 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
       .getResults();
 }
 
-/// Scales, and zeros if the format has them, from the groups' statistics,
-/// written into `inits`; of the range `candidate` where there are several.
-static SmallVector<Value> buildMetadata(OpBuilder &b, Location loc,
-                                        FormatInterface format,
-                                        ValueRange statistics, Value candidate,
-                                        ValueRange inits) {
+using GroupBody =
+    llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
+
+/// An elementwise op on groups: `inputs` and `inits` have one element for each,
+/// and `body` makes the new ones of the latter from both.
+static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
+                                    ValueRange inputs, ValueRange inits,
+                                    GroupBody body) {
   int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
-  SmallVector<AffineMap> maps(statistics.size() + inits.size(),
+  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
                               b.getMultiDimIdentityMap(rank));
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    auto [scale, zero] = format.buildMetadata(
-        b, loc, args.take_front(statistics.size()), candidate);
-    SmallVector<Value> results = {scale};
-    if (zero)
-      results.push_back(zero);
-    linalg::YieldOp::create(b, loc, results);
+  auto buildBody = [&](OpBuilder &b, Location loc, ValueRange args) {
+    linalg::YieldOp::create(b, loc, body(b, loc, args));
   };
-  return linalg::GenericOp::create(b, loc, inits.getTypes(), statistics, inits,
-                                   maps, iterators, body)
+  return linalg::GenericOp::create(b, loc, inits.getTypes(), inputs, inits,
+                                   maps, iterators, buildBody)
       .getResults();
+}
+
+namespace {
+
+/// The metadata of all groups.
+struct MetadataTensors {
+  /// The scales and, if the format has them, zeros as stored.
+  SmallVector<Value> stored;
+  /// Those that codes are computed with.
+  SmallVector<Value> encode;
+};
+
+} // namespace
+
+/// The metadata that follow from the groups' statistics, of the range
+/// `candidate` where there are several; the stored ones are written into
+/// `inits`.
+static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
+                                     FormatInterface format,
+                                     ValueRange statistics, Value candidate,
+                                     ValueRange inits) {
+  SmallVector<Value> targets(inits);
+  if (format.encodesUnrounded()) {
+    SmallVector<OpFoldResult> extents =
+        tensor::getMixedSizes(b, loc, inits.front());
+    for (size_t i = 0; i < inits.size(); ++i)
+      targets.push_back(
+          tensor::EmptyOp::create(b, loc, extents, b.getF32Type()));
+  }
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    GroupMetadata metadata = format.buildMetadata(
+        b, loc, args.take_front(statistics.size()), candidate);
+    SmallVector<Value> results = {metadata.scale};
+    if (metadata.zero)
+      results.push_back(metadata.zero);
+    if (format.encodesUnrounded()) {
+      results.push_back(metadata.encodeScale);
+      if (metadata.encodeZero)
+        results.push_back(metadata.encodeZero);
+    }
+    return results;
+  };
+  SmallVector<Value> results = mapGroups(b, loc, statistics, targets, body);
+  ArrayRef<Value> all(results);
+  return {llvm::to_vector(all.take_front(inits.size())),
+          llvm::to_vector(all.take_back(inits.size()))};
 }
 
 /// The zero among metadata, which may have none.
@@ -291,29 +353,19 @@ static Value buildSquaredError(OpBuilder &b, Location loc,
   return buildGroupSum(b, loc, loops, inputs, body);
 }
 
-/// Where a candidate's `error` is less than the least one so far, or it is the
-/// first, it and its metadata take the place of `best`: the least error, then
-/// metadata.
-static SmallVector<Value> buildBetter(OpBuilder &b, Location loc, Value isFirst,
-                                      ValueRange candidate, ValueRange best) {
-  int64_t rank = cast<RankedTensorType>(best.front().getType()).getRank();
-  SmallVector<AffineMap> maps(2 * best.size(), b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
+/// What `best` of each group becomes after a candidate: `found` where its error
+/// is less than the least one so far, or it is the first. Each by itself:
+/// integer zeros lead to no float.
+static Value buildBetter(OpBuilder &b, Location loc, Value isFirst, Value error,
+                         Value least, Value found, Value best) {
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    ValueRange found = args.take_front(best.size());
-    ValueRange kept = args.drop_front(best.size());
-    Value less = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
-                                       found[0], kept[0]);
-    Value isBetter = arith::OrIOp::create(b, loc, isFirst, less);
-    SmallVector<Value> results;
-    for (auto [yes, no] : llvm::zip_equal(found, kept))
-      results.push_back(arith::SelectOp::create(b, loc, isBetter, yes, no));
-    linalg::YieldOp::create(b, loc, results);
+    Value isLess = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                         args[0], args[1]);
+    Value isBetter = arith::OrIOp::create(b, loc, isFirst, isLess);
+    return SmallVector<Value>{
+        arith::SelectOp::create(b, loc, isBetter, args[2], args[3])};
   };
-  return linalg::GenericOp::create(b, loc, best.getTypes(), candidate, best,
-                                   maps, iterators, body)
-      .getResults();
+  return mapGroups(b, loc, {error, least, found}, best, body).front();
 }
 
 /// An uninitialized tensor shaped as `value`.
@@ -325,11 +377,10 @@ static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
 
 /// Tries each range, and leaves in `inits` the metadata of the one with the
 /// least squared error, of each group by itself (rule R20).
-static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
-                                         FormatInterface format,
-                                         const GroupLoops &loops, Value input,
-                                         ValueRange statistics,
-                                         ValueRange inits) {
+static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
+                                      FormatInterface format,
+                                      const GroupLoops &loops, Value input,
+                                      ValueRange statistics, ValueRange inits) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
@@ -347,15 +398,55 @@ static SmallVector<Value> searchMetadata(OpBuilder &b, Location loc,
       scratch.push_back(
           buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
     SmallVector<Value> candidate =
-        buildMetadata(b, loc, format, statistics, number, scratch);
-    candidate.insert(candidate.begin(), buildSquaredError(b, loc, format, loops,
-                                                          input, candidate));
-    scf::YieldOp::create(b, loc, buildBetter(b, loc, isFirst, candidate, best));
+        buildMetadata(b, loc, format, statistics, number, scratch).stored;
+    Value error = buildSquaredError(b, loc, format, loops, input, candidate);
+    SmallVector<Value> better;
+    for (auto [found, kept] : llvm::zip_equal(candidate, best.drop_front()))
+      better.push_back(
+          buildBetter(b, loc, isFirst, error, best.front(), found, kept));
+    better.insert(
+        better.begin(),
+        buildBetter(b, loc, isFirst, error, best.front(), error, best.front()));
+    scf::YieldOp::create(b, loc, better);
   };
   auto loop =
       scf::ForOp::create(b, loc, zero, constant(format.getRangeCandidates()),
                          constant(1), best, tryRange);
-  return llvm::to_vector_of<Value>(loop.getResults().drop_front());
+  auto found = llvm::to_vector_of<Value>(loop.getResults().drop_front());
+  return {found, found};
+}
+
+/// The scales that fit the `codes` of the elements `input`, both split, written
+/// into `init`.
+static Value buildFittedScales(OpBuilder &b, Location loc,
+                               FormatInterface format, const GroupLoops &loops,
+                               Value input, Value codes, Value init) {
+  Value zero = buildF32(b, loc, 0.0);
+  SmallVector<Value> sums;
+  for (int i = 0; i < 2; ++i) {
+    Value empty = tensor::EmptyOp::create(
+        b, loc, tensor::getMixedSizes(b, loc, init), b.getF32Type());
+    sums.push_back(linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  }
+  SmallVector<AffineMap> maps = {loops.getRowsMap(), loops.getRowsMap(),
+                                 loops.getGroupsMap(), loops.getGroupsMap()};
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto [first, second] =
+        format.buildFitTerms(b, loc, args[1], buildElement(b, loc, args[0]));
+    linalg::YieldOp::create(
+        b, loc,
+        {arith::AddFOp::create(b, loc, args[2], first).getResult(),
+         arith::AddFOp::create(b, loc, args[3], second).getResult()});
+  };
+  sums = linalg::GenericOp::create(b, loc, ValueRange(sums).getTypes(),
+                                   ValueRange{input, codes}, sums, maps,
+                                   loops.getReductionIterators(), body)
+             .getResults();
+  auto buildScale = [&](OpBuilder &b, Location loc, ValueRange args) {
+    return SmallVector<Value>{
+        format.buildFittedScale(b, loc, args[0], args[1])};
+  };
+  return mapGroups(b, loc, sums, init, buildScale).front();
 }
 
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
@@ -369,7 +460,7 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Value input = loops.split(b, loc, getInputs().front());
   SmallVector<Value> statistics =
       buildStatistics(b, loc, format, loops, input, metadataInits.front());
-  SmallVector<Value> metadata =
+  MetadataTensors metadata =
       format.getRangeCandidates() == 1
           ? ::buildMetadata(b, loc, format, statistics, /*candidate=*/Value(),
                             metadataInits)
@@ -377,23 +468,64 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
                            metadataInits);
 
   SmallVector<Value> inputs = {input};
-  llvm::append_range(inputs, metadata);
+  llvm::append_range(inputs, metadata.encode);
   Value init = loops.split(b, loc, codesInit);
   SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
   maps.front() = maps.back() = loops.getRowsMap();
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
     Value code =
         format.buildEncode(b, loc, buildElement(b, loc, args[0]), args[1],
-                           getZero(args.slice(1, metadata.size())));
+                           getZero(args.slice(1, metadata.encode.size())));
     linalg::YieldOp::create(b, loc, code);
   };
   Value codes =
       linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
                                 loops.getParallelIterators(), body)
           .getResult(0);
+  if (format.fitsScale())
+    metadata.stored.front() = buildFittedScales(b, loc, format, loops, input,
+                                                codes, metadata.stored.front());
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
-  llvm::append_range(results, metadata);
+  llvm::append_range(results, metadata.stored);
   return results;
+}
+
+//===----------------------------------------------------------------------===//
+// CountSaturatedOp
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>>
+CountSaturatedOp::decomposeOperation(OpBuilder &b) {
+  Location loc = getLoc();
+  auto rows = cast<RankedTensorType>(getInputs().front().getType());
+  FormatInterface format = getFormat().resolve(rows.getShape().back());
+  GroupLoops loops(format, rows, MetadataRows::PerGroup);
+  SmallVector<Value> inputs(getInputs());
+  inputs.front() = loops.split(b, loc, inputs.front());
+
+  // All tokens and channels, whether within a group or not, add to one count.
+  int64_t leading = rows.getRank() - 2;
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), leading, utils::IteratorType::parallel);
+  SmallVector<AffineMap> maps(inputs.size(), loops.getGroupsMap());
+  maps.front() = loops.getRowsMap();
+  maps.push_back(AffineMap::get(
+      loops.size(), 0, loops.getGroupsMap().getResults().take_front(leading),
+      getContext()));
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    ValueRange metadata = args.slice(1, inputs.size() - 1);
+    Value saturates =
+        format.buildSaturates(b, loc, buildElement(b, loc, args.front()),
+                              metadata.front(), getZero(metadata));
+    Value one = arith::ExtUIOp::create(b, loc, b.getI64Type(), saturates);
+    Value sum = arith::AddIOp::create(b, loc, args.back(), one);
+    linalg::YieldOp::create(b, loc, sum);
+  };
+  return SmallVector<Value>(
+      linalg::GenericOp::create(b, loc, getInit().getType(), inputs, getInit(),
+                                maps, iterators, body)
+          .getResults());
 }
 
 //===----------------------------------------------------------------------===//

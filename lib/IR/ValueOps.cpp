@@ -16,8 +16,9 @@ using namespace mlir::kvq;
 namespace {
 
 /// What a value-level op takes on one side: the float values, the codes with
-/// their metadata, what of these is packed, or the packed bytes.
-enum class Side { Values, Codes, Unpacked, Packed };
+/// their metadata, the metadata alone, what of these is packed, or the packed
+/// bytes.
+enum class Side { Values, Codes, Metadata, Unpacked, Packed };
 
 } // namespace
 
@@ -53,12 +54,14 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
       addRows(group, layout.records.getBytes(), i8);
     return types;
   }
-  addRows(1, headDim, i8);
+  if (side != Side::Metadata)
+    addRows(1, headDim, i8);
   int64_t groups = headDim / format.getGroupChannels(headDim);
-  if (side == Side::Codes || layout.storesScales())
+  bool isPacking = side == Side::Unpacked;
+  if (!isPacking || layout.storesScales())
     addRows(group, groups, format.getScaleType());
   Type zero = format.getZeroType();
-  if (zero && (side == Side::Codes || layout.storesZeros()))
+  if (zero && (!isPacking || layout.storesZeros()))
     addRows(group, groups, zero);
   return types;
 }
@@ -97,11 +100,9 @@ static LogicalResult verifySide(Operation *op, StringRef name,
   return success();
 }
 
-/// Checks a value-level op whose rows have the shape of `rows`.
-static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
-                                   Type rows, OperandRange inputs,
-                                   Side inputSide, OperandRange inits,
-                                   Side initSide, TypeRange results) {
+/// Checks that `rows` are such that `format` can be of.
+static LogicalResult verifyRows(Operation *op, FormatInterface format,
+                                Type rows) {
   auto type = dyn_cast<RankedTensorType>(rows);
   if (!type || type.getRank() < 2 ||
       ShapedType::isDynamic(type.getShape().back()))
@@ -113,12 +114,21 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
   auto emitError = [&] { return op->emitOpError(); };
-  if (failed(format.verifyHeadDim(emitError, type.getShape().back())))
+  return format.verifyHeadDim(emitError, type.getShape().back());
+}
+
+/// Checks a value-level op whose rows have the shape of `rows`.
+static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
+                                   Type rows, OperandRange inputs,
+                                   Side inputSide, OperandRange inits,
+                                   Side initSide, TypeRange results) {
+  if (failed(verifyRows(op, format, rows)))
     return failure();
-  if (failed(verifySide(op, "inputs", inputs.getTypes(), format,
-                        type.getShape(), inputSide)) ||
-      failed(verifySide(op, "outputs", inits.getTypes(), format,
-                        type.getShape(), initSide)))
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(rows).getShape();
+  if (failed(verifySide(op, "inputs", inputs.getTypes(), format, shape,
+                        inputSide)) ||
+      failed(
+          verifySide(op, "outputs", inits.getTypes(), format, shape, initSide)))
     return failure();
   if (inits.getTypes() != results)
     return op->emitOpError() << "expected results of the outputs' types "
@@ -134,6 +144,20 @@ static LogicalResult expectOperand(Operation *op, StringRef name,
   return op->emitOpError() << "expected " << name << ", got none";
 }
 
+/// Fails when groups of tokens do not divide those of one of `operands`.
+static LogicalResult verifyWholeGroups(Operation *op, FormatInterface format,
+                                       ValueRange operands) {
+  int64_t group = format.getGroupTokens();
+  for (Value operand : operands) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    int64_t tokens = type.getDimSize(type.getRank() - 2);
+    if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
+      return op->emitOpError("group of ")
+             << group << " tokens does not divide " << tokens << " tokens";
+  }
+  return success();
+}
+
 LogicalResult QuantizeOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
@@ -142,14 +166,36 @@ LogicalResult QuantizeOp::verify() {
                            getInits(), Side::Codes, getResultTypes())))
     return failure();
   // Either may be dynamic where the other is static.
-  int64_t group = getFormat().getGroupTokens();
-  for (Value operand : {getInputs().front(), getInits().front()}) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    int64_t tokens = type.getDimSize(type.getRank() - 2);
-    if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
-      return emitOpError("group of ")
-             << group << " tokens does not divide " << tokens << " tokens";
-  }
+  return verifyWholeGroups(*this, getFormat(),
+                           {getInputs().front(), getInits().front()});
+}
+
+LogicalResult CountSaturatedOp::verify() {
+  if (failed(expectOperand(*this, "inputs", getInputs())))
+    return failure();
+  Value rows = getInputs().front();
+  if (failed(verifyRows(*this, getFormat(), rows.getType())))
+    return failure();
+  if (getFormat().encodesUnrounded())
+    return emitOpError("elements are counted under stored metadata: expected a "
+                       "rule with metadata = stored, got ")
+           << getFormat();
+  auto type = cast<RankedTensorType>(rows.getType());
+  TypeRange inputs(getInputs());
+  if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),
+                        type.getShape(), Side::Values)) ||
+      failed(verifySide(*this, "metadata", inputs.drop_front(), getFormat(),
+                        type.getShape(), Side::Metadata)) ||
+      failed(verifyWholeGroups(*this, getFormat(), rows)))
+    return failure();
+  auto expected = RankedTensorType::get(type.getShape().drop_back(2),
+                                        IntegerType::get(getContext(), 64));
+  if (failed(verifyCompatibleShape(expected, getInit().getType())))
+    return emitOpError("expected an output of type ")
+           << expected << ", got " << getInit().getType();
+  if (getInit().getType() != getResult().getType())
+    return emitOpError("expected a result of the output's type ")
+           << getInit().getType() << ", got " << getResult().getType();
   return success();
 }
 

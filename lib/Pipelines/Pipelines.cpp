@@ -21,6 +21,7 @@ using namespace mlir;
 
 void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
                             int64_t tileTokens) {
+  pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
   pm.addNestedPass<func::FuncOp>(createSplitTokensPass({splits}));
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));
@@ -79,6 +80,12 @@ void kvq::registerPipelines() {
       "kvq-cpu-pipeline",
       "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
       buildCPUPipeline);
+  PassPipelineRegistration<TilePipelineOptions>(
+      "kvq-tile-pipeline",
+      "Lowers kvq ops to structured ops on tensors, tile by tile",
+      [](OpPassManager &pm, const TilePipelineOptions &options) {
+        buildTilePipeline(pm, options.splits, options.tileTokens);
+      });
   PassPipelineRegistration<NVVMPipelineOptions>(
       "kvq-nvvm-pipeline",
       "Lowers kvq ops and what surrounds them to kernels for NVIDIA GPUs",

@@ -66,7 +66,7 @@ struct DecomposeValuesPass
   void runOnOperation() override {
     SmallVector<linalg::AggregatedOpInterface> ops;
     getOperation()->walk([&](linalg::AggregatedOpInterface op) {
-      if (isa<QuantizeOp, DequantizeOp, PackOp, UnpackOp>(op))
+      if (isa<QuantizeOp, CountSaturatedOp, DequantizeOp, PackOp, UnpackOp>(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());

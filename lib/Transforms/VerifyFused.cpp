@@ -498,7 +498,7 @@ void VerifyFusedPass::runOnOperation() {
   SmallVector<Operation *> ops;
   SmallVector<linalg::LinalgOp> structured;
   getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<FunctionOpInterface>(op) && op->hasAttr("kvq.unfused"))
+    if (isa<FunctionOpInterface>(op) && op->hasAttr(kUnfusedAttrName))
       return WalkResult::skip();
     ops.push_back(op);
     if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))

@@ -13,6 +13,19 @@ from ._kvq import Error
 from .cache import Cache
 from .compiler import parse, run_pipeline
 from .format import Format
-from .ops import Quantized, attention, dequantize, quantize
+from .ops import Quantized, attention, count_saturated, dequantize, quantize
+from .policy import Policy
 
-__all__ = ["Cache", "Error", "Format", "Quantized", "attention", "dequantize", "parse", "quantize", "run_pipeline"]
+__all__ = [
+    "Cache",
+    "Error",
+    "Format",
+    "Policy",
+    "Quantized",
+    "attention",
+    "count_saturated",
+    "dequantize",
+    "parse",
+    "quantize",
+    "run_pipeline",
+]

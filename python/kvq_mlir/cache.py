@@ -172,14 +172,21 @@ class Cache:
         """
         return dict(self._storage)
 
-    def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
+    def append(
+        self, x: np.ndarray, counts: Sequence[int] | None = None, *, count_saturated: bool = False
+    ) -> np.ndarray | None:
         """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16 or float32.
 
         counts: how many of them belong to each sequence, the first ones; the rest is padding and is not read. Default:
         all. Raises `Error`, a ValueError, with what was expected and found, and writes nothing then: for a wrong shape,
         counts beyond the tokens, a sequence that would outgrow the capacity. TypeError for another dtype.
+
+        count_saturated: return how many of the elements that this call quantizes their codes cannot hold, int64
+        [batch, kv_heads]; tokens that wait in a window are counted when they leave it. Exact formats have no codes.
         """
         element = element_text("the tokens", x)
+        if count_saturated and self.format.is_exact:
+            raise _kvq.Error("codes = none keeps elements exact: there is nothing that saturates")
         new = self._check_tokens(x, counts)
         compiled = kernel(
             _append_ir.append,
@@ -187,13 +194,16 @@ class Cache:
             element,
             self.dynamic_type,
             self.has_window,
+            bool(count_saturated),
         )
         flushed = (self._flushed,) if self.has_window else ()
-        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, new))
+        saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
+        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, new, *saturated))
         self._lengths += new
         if not self.format.is_exact:
             beyond = np.maximum(self._lengths - self._held, 0)
             np.maximum(self._flushed, beyond // self._flush * self._flush, out=self._flushed)
+        return saturated[0] if saturated else None
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).

@@ -102,6 +102,24 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     return out
 
 
+def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
+    """How many elements of x, which `quantize` made z of, their codes cannot hold: int64 [batch, heads].
+
+    An element saturates if it is clamped to the outermost code: clipped and static ranges can do that. Raises `Error`, a
+    ValueError, where z does not have the shape of x; TypeError for another dtype.
+    """
+    element = element_text("x", x)
+    check_type("z", z, Quantized)
+    if x.shape != z.codes.shape:
+        raise _kvq.Error(f"expected x of the codes' shape {list(z.codes.shape)}, got {list(x.shape)}")
+    _, *metadata = z._arrays()
+    fmt, dim, groups = z.format, x.shape[-1], z.scales.shape[-1]
+    counts = np.zeros(x.shape[:2], np.int64)
+    compiled = kernel(_values_ir.count_saturated, str(fmt), fmt.scale, fmt.zero_element, dim, groups, element)
+    compiled.invoke("count_saturated", (_rows(np.ascontiguousarray(x)), *metadata, counts.reshape(-1)))
+    return counts
+
+
 def dequantize(z: Quantized) -> np.ndarray:
     """The float32 values of codes, in their shape: code * scale, plus the zero if there is one.
 

@@ -12,39 +12,17 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
+from pathlib import Path
 
 from . import _kvq
-from .cache import cache_type
+from .decode_step import measure_step
 from .format import Format
+from .policy import Choice, Policy
+from .shapes import MODELS, Shape, find_model
 from .text import InputError
 
 PACKAGES = ()  # that the command needs beside those of kvq_mlir
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What the caches of a model are made for."""
-
-    layers: int
-    kv_heads: int
-    head_dim: int
-    latent_values: int | None = None  # MLA: the first channels of the one row kept are the values
-
-
-MODELS = {
-    # config.json of meta-llama/Llama-3.1-8B: 32 heads of 4096 / 32 channels, num_key_value_heads 8
-    "llama-3.1-8b": Shape(layers=32, kv_heads=8, head_dim=128),
-    # Qwen2.5 technical report (arXiv 2412.15115), table 1; config.json: 28 heads of 3584 / 28 channels
-    "qwen2.5-7b": Shape(layers=28, kv_heads=4, head_dim=128),
-    # Mistral 7B (arXiv 2310.06825), table 1; the sliding window of v0.1 is not counted on: every token is kept
-    "mistral-7b": Shape(layers=32, kv_heads=8, head_dim=128),
-    # config.json of HuggingFaceTB/SmolLM2-135M: 9 heads of 576 / 9 channels, num_key_value_heads 3
-    "smollm2-135m": Shape(layers=30, kv_heads=3, head_dim=64),
-    # DeepSeek-V3 technical report (arXiv 2412.19437), section 4.2: kv_lora_rank 512, and 64 channels of RoPE
-    "deepseek-v3": Shape(layers=61, kv_heads=1, head_dim=512 + 64, latent_values=512),
-}
 UNITS = {"": 1, "B": 1} | {
     prefix + infix + "B": base**power
     for infix, base in (("", 1000), ("i", 1024))
@@ -65,54 +43,75 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Side:
-    """How the keys, or the values, of every layer are kept."""
+class Caches:
+    """The equal caches of one side of a model."""
 
-    shape: Shape
-    format: Format
+    kind: Choice
+    layers: tuple[int, ...]  # one for each
+    head_dim: int
     dtype: str
-    exact_first: int = 0
-    recent: int = 0
-    residual: int = 0
-
-    def type(self, sequences: int) -> str:
-        """The cache's type for one layer. Exact formats have no windows."""
-        windows = (0, 0, None) if self.format.is_exact else (self.exact_first, self.recent, self.residual or None)
-        return cache_type(
-            sequences, self.shape.kv_heads, "?", self.shape.head_dim, self.format, self.dtype, *windows
-        )
 
     def footprint(self, sequences: int) -> _kvq.Footprint:
-        """Bytes of one layer's cache; `Error` where the type is not valid."""
+        """Bytes of one of them; `Error` where the type is not valid."""
         return _kvq.Footprint(self.type(sequences))
+
+    def type(self, sequences: int) -> str:
+        return self.kind.type(sequences, self.head_dim, self.dtype)
+
+
+@dataclass(frozen=True)
+class Side:
+    """How the keys, or the values, of a model are kept."""
+
+    caches: tuple[Caches, ...]
+
+    @classmethod
+    def of(cls, choices: list[Choice], head_dim: int, dtype: str) -> Side:
+        layers: dict[Choice, list[int]] = {}
+        for choice in choices:
+            layers.setdefault(choice.anywhere(), []).append(choice.layer)
+        return cls(tuple(Caches(kind, tuple(found), head_dim, dtype) for kind, found in layers.items()))
 
     def all_bytes(self, tokens: int, sequences: int) -> int:
         """Bytes of all layers, alignment included."""
-        bytes_ = self.footprint(sequences).allocated(tokens)
-        return self.shape.layers * (bytes_["total"] + bytes_["alignment"])
+        total = 0
+        for caches in self.caches:
+            bytes_ = caches.footprint(sequences).allocated(tokens)
+            total += len(caches.layers) * (bytes_["total"] + bytes_["alignment"])
+        return total
 
     def measure(self, tokens: int, sequences: int) -> dict:
         """Bytes of all layers by component."""
-        one, all_, layers = self.footprint(1), self.footprint(sequences), self.shape.layers
-        allocated = all_.allocated(tokens)
+        sums = {name: {} for name in (*KINDS, "alignment_bytes")}
+        for caches in self.caches:
+            one, all_, count = caches.footprint(1), caches.footprint(sequences), len(caches.layers)
+            allocated, fixed = all_.allocated(tokens), one.allocated(0)
+            _add(sums["bytes_per_token"], one.token_group_bytes, Fraction(count, one.token_group))
+            _add(sums["fixed_bytes_per_sequence"], fixed, count)
+            _add(sums["allocated_bytes"], allocated, count)
+            _add(sums["retained_bytes"], all_.retained(tokens), count)
+            _add(sums["alignment_bytes"], {"total": allocated["alignment"]}, count)
         return {
-            "format": str(self.format),
-            "type": self.type(sequences),
-            "bytes_per_token": _scale(one.token_group_bytes, Fraction(layers, one.token_group)),
-            "fixed_bytes_per_sequence": _scale(one.allocated(0), layers),
-            "allocated_bytes": _scale(allocated, layers),
-            "retained_bytes": _scale(all_.retained(tokens), layers),
-            "alignment_bytes": allocated["alignment"] * layers,
+            "caches": [
+                {"count": len(caches.layers), "layers": list(caches.layers), "type": caches.type(sequences)}
+                for caches in self.caches
+            ],
+            **{name: {part: _whole(size) for part, size in sums[name].items()} for name in KINDS},
+            "alignment_bytes": sums["alignment_bytes"]["total"],
         }
+
+
+def _add(sums: dict[str, int | Fraction], bytes_: dict[str, int], factor: int | Fraction) -> None:
+    """Adds parts and total, without the alignment beside it; the total stays last."""
+    total = sums.pop("total", 0)
+    for part, size in bytes_.items():
+        if part not in ("total", "alignment"):
+            sums[part] = sums.get(part, 0) + size * factor
+    sums["total"] = total + bytes_["total"] * factor
 
 
 def _whole(number: int | Fraction) -> int | float:
     return int(number) if number == int(number) else float(number)
-
-
-def _scale(bytes_: dict[str, int], factor: int | Fraction) -> dict[str, int | float]:
-    """Parts and total, without the alignment beside it."""
-    return {part: _whole(size * factor) for part, size in bytes_.items() if part != "alignment"}
 
 
 def parse_memory(text: str) -> int:
@@ -128,14 +127,6 @@ def parse_memory(text: str) -> int:
     return memory
 
 
-def find_model(name: str) -> Shape:
-    """The shape of a model by its name; `InputError` with the nearest names for an unknown one."""
-    if name.lower() in MODELS:
-        return MODELS[name.lower()]
-    nearest = get_close_matches(name.lower(), MODELS, n=2, cutoff=0.4) or list(MODELS)
-    raise InputError(f"--model: unknown model '{name}', nearest: {', '.join(nearest)}")
-
-
 def largest(fits: Callable[[int], bool], most: int) -> int:
     """The largest number up to `most` that fits, by bisection: 0 has to fit, and less than what fits fits too."""
     low, high = 0, 1
@@ -149,40 +140,67 @@ def largest(fits: Callable[[int], bool], most: int) -> int:
     return low
 
 
-def make_sides(shape: Shape, arguments: argparse.Namespace) -> dict[str, Side]:
+def choose(shape: Shape, arguments: argparse.Namespace) -> list[Choice]:
+    """What the arguments say of each layer: one format for each side, or a policy."""
+    if arguments.policy is None:
+        windows = {
+            name: dict(zip(shape.sides, given * 2 if len(given) == 1 else given))
+            for name, given in (("recent", arguments.recent), ("residual", arguments.residual))
+        }
+        return [
+            choice for side in shape.sides for choice in _choose_side(shape, side, arguments, windows)
+        ]
+    try:
+        return Policy.read(arguments.policy).choose(shape.layers, shape.kv_heads, shape.sides)
+    except OSError as error:
+        raise InputError(f"--policy: cannot read {arguments.policy}: {error.strerror}") from error
+    except (_kvq.Error, UnicodeDecodeError) as error:
+        raise InputError(f"--policy: {error}") from error
+
+
+def _choose_side(
+    shape: Shape, side: str, arguments: argparse.Namespace, windows: dict[str, dict[str, int]]
+) -> list[Choice]:
+    """All layers alike. Exact formats have no windows."""
+    try:
+        fmt = Format(getattr(arguments, side) or "codes = none")
+    except _kvq.Error as error:
+        raise InputError(f"--{side}: {error}") from error
+    kept = {}
+    if not fmt.is_exact:
+        recent, residual = windows["recent"][side], windows["residual"][side]
+        kept = dict(exact_first=arguments.exact_first, recent=recent, residual=residual or None)
+    return [Choice(layer, side, (0, shape.kv_heads), fmt, **kept) for layer in range(shape.layers)]
+
+
+def make_sides(shape: Shape, choices: list[Choice], dtype: str) -> dict[str, Side]:
     """Keys and values, or the latent row alone."""
-    texts = {"keys": arguments.keys, "values": arguments.values}
-    if shape.latent_values is not None:
-        if arguments.values is not None:
-            raise InputError("--values: expected none for a latent row, whose first channels are the values")
-        del texts["values"]
-    recent, residual = (
-        dict(zip(("keys", "values"), given * 2 if len(given) == 1 else given))
-        for given in (arguments.recent, arguments.residual)
-    )
     sides = {}
-    for name, text in texts.items():
-        try:
-            fmt = Format(text or "codes = none")
-            sides[name] = Side(shape, fmt, arguments.dtype, arguments.exact_first, recent[name], residual[name])
-            sides[name].footprint(1)
-        except _kvq.Error as error:
-            raise InputError(f"--{name}: {error}") from error
-    if shape.latent_values is not None and not sides["keys"].format.is_exact:
-        raise InputError(
-            f"--keys: expected 'codes = none' for a latent row, which needs one format for its latent and one for its "
-            f"RoPE channels, found '{sides['keys'].format}'"
-        )
+    for name in shape.sides:
+        sides[name] = Side.of([choice for choice in choices if choice.side == name], shape.head_dim, dtype)
+        for caches in sides[name].caches:
+            try:
+                caches.footprint(1)
+            except _kvq.Error as error:
+                raise InputError(f"--{name}: {error}") from error
+            if shape.latent_values is not None and not caches.kind.format.is_exact:
+                raise InputError(
+                    f"--keys: expected 'codes = none' for a latent row, which needs one format for its latent and one "
+                    f"for its RoPE channels, found '{caches.kind.format}'"
+                )
     return sides
 
 
 def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: int, memory: int | None) -> dict:
-    """All numbers, as `--json` prints them: of all layers, and of all sequences where it does not say otherwise."""
+    """All numbers of caches, as `--json` prints them: of all layers, and of all sequences where it does not say
+    otherwise."""
     measured = {name: side.measure(tokens, concurrency) for name, side in sides.items()}
     total = {kind: _whole(sum(Fraction(side[kind]["total"]) for side in measured.values())) for kind in KINDS}
     total["alignment_bytes"] = sum(side["alignment_bytes"] for side in measured.values())
-    exact = [Side(shape, Format("codes = none"), side.dtype) for side in sides.values()]
-    total["exact_bytes_per_token"] = sum(shape.layers * side.footprint(1).token_group_bytes["total"] for side in exact)
+    dtype = next(iter(sides.values())).caches[0].dtype
+    exact = [Choice(layer, side, (0, shape.kv_heads), Format("codes = none"))
+             for side in sides for layer in range(shape.layers)]
+    total["exact_bytes_per_token"] = Side.of(exact, shape.head_dim, dtype).measure(0, 1)["bytes_per_token"]["total"]
     result = {
         "layers": shape.layers,
         "kv_heads": shape.kv_heads,
@@ -206,6 +224,20 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
     return result
 
 
+def add_step(result: dict, shape: Shape, choices: list[Choice], dtype: str, splits: int) -> None:
+    """Adds what a decode step needs beside the caches, and with it the peak. Null for latent rows, whose attention over
+    one cache cannot be compiled."""
+    result["decode_step"] = None
+    if shape.latent_values is not None:
+        return
+    step = measure_step(shape, choices, result["concurrency"], dtype, splits)
+    result["decode_step"] = step
+    total = result["total"]
+    total["peak_bytes"] = (
+        total["allocated_bytes"] + total["alignment_bytes"] + step["call_bytes"] + step["work_item_bytes"]
+    )
+
+
 def _number(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.3f}".rstrip("0").rstrip(".")
 
@@ -217,8 +249,8 @@ def _byte_text(bytes_: int) -> str:
     return f"{_number(bytes_)} B"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def _plural(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}{ending}"
 
 
 def _table(result: dict, names: list[str]) -> list[str]:
@@ -245,12 +277,48 @@ def _fit_text(memory: dict, tokens: int, sequences: int) -> str:
     )
 
 
+def _types(name: str, side: dict) -> list[str]:
+    """A line for each type of a side's caches, with their layers where there are several."""
+    caches = side["caches"]
+    if len(caches) == 1:
+        return [f"{name + ':':8}{caches[0]['type']}"]
+    lines = []
+    for i, kind in enumerate(caches):
+        head = f"{name + ':' if i == 0 else '':8}"
+        lines.append(f"{head}{_plural(kind['count'], 'cache')}, {_layers(kind['layers'])}: {kind['type']}")
+    return lines
+
+
+def _layers(layers: list[int]) -> str:
+    """"layers 0, 2-7"."""
+    ranges: list[list[int]] = []
+    for layer in sorted(set(layers)):
+        if ranges and layer == ranges[-1][1] + 1:
+            ranges[-1][1] = layer
+        else:
+            ranges.append([layer, layer])
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    return ("layer " if len(set(layers)) == 1 else "layers ") + ", ".join(texts)
+
+
+def _step_text(step: dict, peak: int) -> str:
+    call, item = step["call_bytes"], step["work_item_bytes"]
+    calls = f"{_plural(step['appends'], 'append')} and {_plural(step['attentions'], 'attention')}"
+    return (
+        f"A decode step makes {calls}; the largest takes {_byte_text(call)} of temporaries for the call, workspace of "
+        f"{_plural(step['splits'], 'split')} included, and the largest {_byte_text(item)} for each work item that runs, "
+        f"codes unpacked and converted. With one work item at a time memory peaks at {_byte_text(peak)}. On a GPU its "
+        f"attention takes {_plural(step['gpu_launches_of_attention'], 'kernel launch', 'es')}."
+    )
+
+
 def _text(result: dict, title: str, shape: Shape, names: list[str], dtype: str) -> str:
     tokens, sequences, total = result["tokens"], result["concurrency"], result["total"]
     lines = [
         f"{title}: {_plural(shape.layers, 'layer')}, {_plural(shape.kv_heads, 'KV head')}, head dim {shape.head_dim}"
     ]
-    lines += [f"{name + ':':8}{result[name]['type']}" for name in names]
+    for name in names:
+        lines += _types(name, result[name])
     lines += ["", *_table(result, names), ""]
     ratio = total["bytes_per_token"] / total["exact_bytes_per_token"]
     average = total["retained_bytes"] / (tokens * sequences)
@@ -263,6 +331,8 @@ def _text(result: dict, title: str, shape: Shape, names: list[str], dtype: str) 
     ]
     if memory := result.get("memory"):
         lines.append(_fit_text(memory, tokens, sequences))
+    if step := result["decode_step"]:
+        lines += ["", textwrap.fill(_step_text(step, total["peak_bytes"]), 118)]
     meaning = (
         "Allocated: storage for that many tokens of every sequence. Retained: what of it holds tokens when all "
         "sequences are that long; exact windows are allocated in full from the start."
@@ -279,6 +349,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help=f"shape by name: {', '.join(MODELS)}")
     for name in ("layers", "kv-heads", "head-dim"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="shape by numbers, all three together")
+    parser.add_argument(
+        "--query-heads", type=int, metavar="N", help="beside a shape by numbers, for its temporaries (default: --kv-heads)"
+    )
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="formats and windows by layer, side and heads: a module with the attribute kvq.policy",
+    )
     for name in ("keys", "values"):
         parser.add_argument(f"--{name}", metavar="FORMAT", help=f"format of quantized {name} (default: codes = none)")
     parser.add_argument(
@@ -301,13 +380,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
     parser.add_argument("--tokens", type=int, required=True, metavar="N", help="tokens of each sequence")
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
+    parser.add_argument("--splits", type=int, default=1, metavar="N", help="token splits of attention (default: 1)")
     parser.add_argument("--memory", metavar="SIZE", help="memory for caches, such as 80GiB: what fits into it")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    numbers = {name: getattr(arguments, name) for name in ("layers", "kv_heads", "head_dim", "tokens", "concurrency")}
-    for name, number in numbers.items():
+    names = ("layers", "kv_heads", "head_dim", "query_heads", "tokens", "concurrency", "splits")
+    for name in names:
+        number = getattr(arguments, name)
         if number is not None and number < 1:
             raise InputError(f"--{name.replace('_', '-')}: expected at least 1, found {number}")
     if arguments.tokens > MOST_TOKENS:
@@ -320,15 +401,25 @@ def _check(arguments: argparse.Namespace) -> None:
     for name, number in {"exact-first": arguments.exact_first, **smallest}.items():
         if number < 0:
             raise InputError(f"--{name}: expected at least 0, found {number}")
+    if arguments.policy is not None:
+        given = [name for name in ("keys", "values", "exact_first") if getattr(arguments, name)]
+        given += [name for name, numbers in windows.items() if any(numbers)]
+        if given:
+            raise InputError(f"--{given[0].replace('_', '-')}: expected none beside --policy, which says it")
 
 
 def _find_shape(arguments: argparse.Namespace) -> Shape:
     numbers = (arguments.layers, arguments.kv_heads, arguments.head_dim)
     given = sum(number is not None for number in numbers)
-    if arguments.model is not None and given == 0:
+    if arguments.model is not None and given == 0 and arguments.query_heads is None:
         return find_model(arguments.model)
     if arguments.model is None and given == len(numbers):
-        return Shape(*numbers)
+        query_heads = arguments.query_heads or arguments.kv_heads
+        if query_heads % arguments.kv_heads:
+            raise InputError(
+                f"--query-heads: expected a multiple of {_plural(arguments.kv_heads, 'KV head')}, found {query_heads}"
+            )
+        return Shape(*numbers, query_heads)
     raise InputError("expected either --model, or --layers, --kv-heads and --head-dim together")
 
 
@@ -336,9 +427,13 @@ def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
     shape = _find_shape(arguments)
     memory = None if arguments.memory is None else parse_memory(arguments.memory)
-    sides = make_sides(shape, arguments)
+    if shape.latent_values is not None and arguments.values is not None:
+        raise InputError("--values: expected none for a latent row, whose first channels are the values")
+    choices = choose(shape, arguments)
+    sides = make_sides(shape, choices, arguments.dtype)
     try:
         result = make_report(shape, sides, arguments.tokens, arguments.concurrency, memory)
+        add_step(result, shape, choices, arguments.dtype, arguments.splits)
     except _kvq.Error as error:
         raise InputError(str(error)) from error
     title = arguments.model.lower() if arguments.model else "model"

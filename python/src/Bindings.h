@@ -49,6 +49,7 @@ CacheType parseCacheType(MLIRContext *context, const std::string &text);
 void bindFootprint(nanobind::module_ &module);
 void bindInspect(nanobind::module_ &module);
 void bindKernel(nanobind::module_ &module);
+void bindPolicy(nanobind::module_ &module);
 
 } // namespace mlir::kvq::python
 

@@ -8,6 +8,11 @@
 #include "Bindings.h"
 
 #include "kvq/IR/Footprint.h"
+#include "kvq/Target/Compile.h"
+#include "kvq/Target/Diagnostics.h"
+#include "kvq/Transforms/Footprint.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 #include <nanobind/stl/string.h>
 
@@ -57,7 +62,28 @@ private:
 };
 } // namespace
 
+/// What the functions of a module keep and allocate after a pipeline, as JSON.
+static std::string measureText(const std::string &text,
+                               const std::string &pipeline) {
+  nb::gil_scoped_release release;
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto module = unwrap(parseModule(context.get(), text, "<module>"));
+  unwrap(runPipeline(*module, pipeline));
+  DiagnosticCollector diagnostics(context.get());
+  FailureOr<std::vector<FunctionFootprint>> functions =
+      measure(*module, /*capacity=*/std::nullopt);
+  if (failed(functions))
+    unwrap(diagnostics.takeError("nothing to measure"));
+  std::string json;
+  llvm::raw_string_ostream os(json);
+  printJSON(*functions, os);
+  return json;
+}
+
 void python::bindFootprint(nb::module_ &module) {
+  module.def("measure", &measureText, nb::arg("text"), nb::arg("pipeline"),
+             "The footprints of a module's functions after a pass pipeline, "
+             "as JSON.");
   nb::class_<Footprint>(module, "Footprint",
                         "Bytes of a cache of a type, split by component: "
                         "dicts that end in padding, total and, beside the "

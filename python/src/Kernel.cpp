@@ -252,7 +252,9 @@ compile(const std::string &text, std::optional<int64_t> splits,
   auto start = std::chrono::steady_clock::now();
   std::unique_ptr<MLIRContext> context = createContext();
   auto module = unwrap(parseModule(context.get(), text, "<module>"));
-  // Before lowering: afterwards arrays are words like any others.
+  // Signatures are those under the policy, if the module has one, and before
+  // lowering: afterwards arrays are words like any others.
+  unwrap(runPipeline(*module, "builtin.module(kvq-apply-policy)"));
   std::vector<Signature> signatures = unwrap(getSignatures(*module));
   if (!pipeline.empty()) {
     unwrap(runPipeline(*module, pipeline));

@@ -33,4 +33,5 @@ NB_MODULE(_kvq, module) {
   python::bindFootprint(module);
   python::bindInspect(module);
   python::bindKernel(module);
+  python::bindPolicy(module);
 }

@@ -128,3 +128,33 @@ func.func @append_flushed_count(%x: tensor<1x2x4x16xf16>, %n: tensor<1xi64>, %k:
       flushed(%k : tensor<3xi64>) into(%c : !c) -> !c
   return
 }
+
+// -----
+
+!c = !kvq.cache<2x4x64x32xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+func.func @append_without_count(%c: !c, %x: tensor<2x4x1x32xf32>, %n: tensor<2xi64>, %s: tensor<2x4xi64>) -> !c {
+  // expected-error@+1 {{expected as many results as it updates, 2, got 1}}
+  %r = kvq.append ins(%x : tensor<2x4x1x32xf32>) lengths(%n : tensor<2xi64>)
+      saturated(%s : tensor<2x4xi64>) into(%c : !c) -> !c
+  return %r : !c
+}
+
+// -----
+
+!c = !kvq.cache<2x4x64x32xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+func.func @append_count_of_other_heads(%c: !c, %x: tensor<2x4x1x32xf32>, %n: tensor<2xi64>, %s: tensor<2x3xi64>) -> !c {
+  // expected-error@+1 {{expected counts of saturated elements of type 'tensor<2x4xi64>', got 'tensor<2x3xi64>'}}
+  %r:2 = kvq.append ins(%x : tensor<2x4x1x32xf32>) lengths(%n : tensor<2xi64>)
+      saturated(%s : tensor<2x3xi64>) into(%c : !c) -> !c, tensor<2x3xi64>
+  return %r#0 : !c
+}
+
+// -----
+
+!c = !kvq.cache<2x4x64x32xf16, #kvq.format<codes = none>>
+func.func @append_count_of_exact(%c: !c, %x: tensor<2x4x1x32xf32>, %n: tensor<2xi64>, %s: tensor<2x4xi64>) -> !c {
+  // expected-error@+1 {{exact elements do not saturate: expected no 'saturated' with codes = none}}
+  %r:2 = kvq.append ins(%x : tensor<2x4x1x32xf32>) lengths(%n : tensor<2xi64>)
+      saturated(%s : tensor<2x4xi64>) into(%c : !c) -> !c, tensor<2x4xi64>
+  return %r#0 : !c
+}

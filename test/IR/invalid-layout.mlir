@@ -100,7 +100,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, scale, zero, range or layout}}
+// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, scale, zero, range, rule or layout}}
 #a = #kvq.format<codes = none, layout = #kvq.layout<codes = planar>>
 
 // -----

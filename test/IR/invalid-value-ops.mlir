@@ -205,3 +205,47 @@ func.func @unpack_no_output(%b: tensor<4x32xi8>) {
       : (tensor<4x32xi8>) -> ()
   return
 }
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+func.func @count_without_scales(%x: tensor<2x8x64xf16>, %n: tensor<2xi64>) {
+  // expected-error@+1 {{expected 1 metadata of types 'tensor<2x8x2xf16>', got 0}}
+  %r = kvq.count_saturated #f ins(%x : tensor<2x8x64xf16>) outs(%n : tensor<2xi64>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+func.func @count_of_other_rows(%x: tensor<2x8x64xf16>, %s: tensor<2x8x2xf16>, %n: tensor<3xi64>) {
+  // expected-error@+1 {{expected an output of type 'tensor<2xi64>', got 'tensor<3xi64>'}}
+  %r = kvq.count_saturated #f ins(%x, %s : tensor<2x8x64xf16>, tensor<2x8x2xf16>) outs(%n : tensor<3xi64>) -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @count_of_exact(%x: tensor<8x64xf16>, %n: tensor<i64>) {
+  // expected-error@+1 {{exact elements are not quantized: expected a format with codes}}
+  %r = kvq.count_saturated #kvq.format<codes = none> ins(%x : tensor<8x64xf16>) outs(%n : tensor<i64>) -> tensor<i64>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [4, 32], scale = f16>
+func.func @count_of_part_of_a_group(%x: tensor<6x64xf16>, %s: tensor<2x2xf16>, %n: tensor<i64>) {
+  // expected-error@+1 {{group of 4 tokens does not divide 6 tokens}}
+  %r = kvq.count_saturated #f ins(%x, %s : tensor<6x64xf16>, tensor<2x2xf16>) outs(%n : tensor<i64>) -> tensor<i64>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rule = #kvq.rule<metadata = unrounded, scale = nearest>>
+func.func @count_unrounded(%x: tensor<8x64xf16>, %s: tensor<8x2xf16>, %n: tensor<i64>) {
+  // expected-error@+1 {{elements are counted under stored metadata: expected a rule with metadata = stored, got #kvq.format<}}
+  %r = kvq.count_saturated #f ins(%x, %s : tensor<8x64xf16>, tensor<8x2xf16>) outs(%n : tensor<i64>) -> tensor<i64>
+  return
+}

@@ -24,6 +24,8 @@
 // CHECK-DAG: #[[NORM:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm>
 // CHECK-DAG: #[[RMS:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<lloyd_max = 2>, group = [8, 16], scale = bf16, range = rms>
 // CHECK-DAG: #[[SEARCH:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>
+// CHECK-DAG: #[[RULE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 16], scale = f16, range = absmax, rule = #kvq.rule<ties = up, quotient = reciprocal, metadata = unrounded, bounds = full, extremum = signed, scale = nearest>>
+// CHECK-DAG: #[[RULE2:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = minmax, rule = #kvq.rule<scale = nearest, least = 1.0e-06, constant = 0.5, fit = end, precision = f16>>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
@@ -56,7 +58,7 @@ func.func private @regions() attributes {
 // Codes, scales, zeros and ranges of each kind.
 
 // CHECK-LABEL: func.func private @kinds
-// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]]
+// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]], #[[RULE]], #[[RULE2]], #[[I4]]
 func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = i3, group = [1, 8], scale = bf16>,
   #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16>,
@@ -70,7 +72,10 @@ func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = #kvq.codebook<values = [-1.0, 0.0, 0.5]>, group = [1, 16], scale = f16>,
   #kvq.format<codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm>,
   #kvq.format<codes = #kvq.codebook<lloyd_max = 2>, group = [8, 16], scale = bf16, range = rms>,
-  #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>]}
+  #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>,
+  #kvq.format<codes = i4, group = [1, 16], scale = f16, rule = #kvq.rule<scale = nearest, extremum = signed, bounds = full, metadata = unrounded, ties = up, quotient = reciprocal>>,
+  #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, rule = #kvq.rule<fit = end, scale = nearest, least = 1.0e-6, constant = 0.5, precision = f16>>,
+  #kvq.format<codes = i4, group = [1, *], scale = f16, rule = #kvq.rule<ties = even, least = 0.0>>]}
 
 // The values of a name print as the name.
 
@@ -121,6 +126,11 @@ func.func @value_level(%x: tensor<2x?x16xf16>, %codes: tensor<2x?x16xi8>,
       ins(%c1, %s1, %z1
         : tensor<2x?x16xi8>, tensor<2x?x2xf16>, tensor<2x?x2xf32>)
       outs(%x : tensor<2x?x16xf16>) -> tensor<2x?x16xf16>
+  // CHECK: %{{.*}} = kvq.count_saturated #[[U2]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x?x16xf16>, tensor<2x?x2xf16>, tensor<2x?x2xf32>) outs(%{{.*}} : tensor<2xi64>) -> tensor<2xi64>
+  %none_yet = arith.constant dense<0> : tensor<2xi64>
+  %saturated = kvq.count_saturated #u2
+      ins(%x, %s1, %z1 : tensor<2x?x16xf16>, tensor<2x?x2xf16>, tensor<2x?x2xf32>)
+      outs(%none_yet : tensor<2xi64>) -> tensor<2xi64>
   // CHECK: %{{.*}} = kvq.pack #[[U2]] ins(%{{.*}} : tensor<2x?x16xi8>) outs(%{{.*}} : tensor<2x?x4xi8>) -> tensor<2x?x4xi8>
   %p = kvq.pack #u2 ins(%c1 : tensor<2x?x16xi8>)
       outs(%bytes : tensor<2x?x4xi8>) -> tensor<2x?x4xi8>
@@ -150,6 +160,11 @@ func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
   %v = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
       lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>)
       counts(%n : tensor<1xi64>) into(%window : !window) -> !window
+  // CHECK: kvq.append ins(%{{.*}}) lengths(%{{.*}} : tensor<1xi64>) saturated(%{{.*}} : tensor<1x2xi64>) into(%{{.*}} : ![[PLAIN]]) -> ![[PLAIN]], tensor<1x2xi64>
+  %saturated = arith.constant dense<0> : tensor<1x2xi64>
+  %counted:2 = kvq.append ins(%tokens : tensor<1x2x?x16xf16>)
+      lengths(%n : tensor<1xi64>) saturated(%saturated : tensor<1x2xi64>)
+      into(%plain : !plain) -> !plain, tensor<1x2xi64>
   // CHECK: kvq.truncate ![[PLAIN]] lengths(%{{.*}} : tensor<1xi64>) to(%{{.*}} : tensor<1xi64>) -> tensor<1xi64>{{$}}
   %n0 = kvq.truncate !plain lengths(%n : tensor<1xi64>)
       to(%f : tensor<1xi64>) -> tensor<1xi64>

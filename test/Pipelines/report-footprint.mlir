@@ -1,6 +1,4 @@
-// RUN: kvq-opt %s --pass-pipeline="builtin.module(func.func(kvq-split-tokens{splits=4},\
-// RUN:     kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),\
-// RUN:     kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,\
+// RUN: kvq-opt %s --pass-pipeline="builtin.module(kvq-tile-pipeline{splits=4},\
 // RUN:     kvq-bufferize-pipeline,func.func(convert-kvq-to-gpu),kvq-report-footprint{output=table})" \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s
 

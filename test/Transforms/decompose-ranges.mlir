@@ -53,10 +53,12 @@ func.func @rms(%x: tensor<2x?x32xf16> {bufferization.writable = false}, %c: tens
 // CHECK: tensor.insert_slice %{{.*}} : tensor<1x3x4xf32> into tensor<1x4x4xf32>
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<1x2x4xf32>)
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<1x1x4xf32>)
-// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[META]]#0, %[[META]]#1 :
+// CHECK: linalg.generic {{.*}} ins(%[[ERROR:.*]], %[[LEAST:.*]], %[[META]]#0 :
 // CHECK: %[[LESS:.*]] = arith.cmpf olt
 // CHECK: arith.ori %[[FIRST]], %[[LESS]]
-// CHECK-COUNT-3: arith.select
+// CHECK: arith.select
+// CHECK: linalg.generic {{.*}} ins(%[[ERROR]], %[[LEAST]], %[[META]]#1 :
+// CHECK: linalg.generic {{.*}} ins(%[[ERROR]], %[[LEAST]]
 // BUFFER-LABEL: func.func @search
 #f = #kvq.format<codes = ui4, group = [3, 6], scale = f16, zero = min f16, range = search<5>>
 func.func @search(%x: tensor<?x24xf32> {bufferization.writable = false}, %c: tensor<?x24xi8>,
@@ -65,4 +67,23 @@ func.func @search(%x: tensor<?x24xf32> {bufferization.writable = false}, %c: ten
       outs(%c, %s, %z : tensor<?x24xi8>, tensor<?x4xf16>, tensor<?x4xf16>)
       -> tensor<?x24xi8>, tensor<?x4xf16>, tensor<?x4xf16>
   return %r#0, %r#1, %r#2 : tensor<?x24xi8>, tensor<?x4xf16>, tensor<?x4xf16>
+}
+
+// -----
+
+// Counts of all tokens and channels of a row, whatever group they are in.
+
+// CHECK-LABEL: func.func @count
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction", "reduction", "reduction", "reduction"]} {{.*}} outs(%{{.*}} : tensor<2xi64>)
+// CHECK: %[[Q:.*]] = arith.divf
+// CHECK: arith.cmpf olt, %[[Q]], %[[LOW:.*]] : f32
+// CHECK: arith.cmpf ogt, %[[Q]], %[[HIGH:.*]] : f32
+// CHECK: arith.extui %{{.*}} : i1 to i64
+// CHECK: arith.addi %out
+// BUFFER-LABEL: func.func @count
+#f = #kvq.format<codes = i4, group = [2, 8], scale = f16, range = clip<0.5>>
+func.func @count(%x: tensor<2x?x32xf16>, %s: tensor<2x?x4xf16>, %n: tensor<2xi64>) -> tensor<2xi64> {
+  %r = kvq.count_saturated #f ins(%x, %s : tensor<2x?x32xf16>, tensor<2x?x4xf16>)
+      outs(%n : tensor<2xi64>) -> tensor<2xi64>
+  return %r : tensor<2xi64>
 }

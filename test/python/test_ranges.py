@@ -84,11 +84,12 @@ def test_search_is_never_worse_than_its_candidates(rng):
     assert found.sum() < candidates[0].sum() * 0.95
 
 
-@pytest.mark.parametrize("policy", ["search<3>", "rms", "norm"])
+@pytest.mark.parametrize("fields", ["search<3>", "rms", "norm", "search<3>, zero = point ui8"])
 @pytest.mark.parametrize("group", ["[1, 16]", "[96, *]"])
-def test_caches_append_in_any_split(policy, group, rng):
+def test_caches_append_in_any_split(fields, group, rng):
     """Groups of more tokens than a tile too."""
-    text = f"codes = #kvq.codebook<nf4>, group = {group}, scale = f16, range = {policy}"
+    codes = "ui4" if "zero" in fields else "#kvq.codebook<nf4>"
+    text = f"codes = {codes}, group = {group}, scale = f16, range = {fields}"
     fmt, oracle = kvq.Format(text), reference.Format.parse(text)
     cache = kvq.Cache(1, 2, 210, 32, fmt, recent=3, fill=0xFF)
     expected = reference.Cache(oracle, 1, 2, 32, 210, recent=3)

@@ -58,9 +58,10 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
         …
     ```
 
-    Numerics: sums and products over lanes are reassociated; other reductions
-    keep their order, maxima and minima are exact, and flags of the body's ops
-    are kept. exp2 as above.
+    Numerics: sums and products whose op carries a fast-math flag are
+    reassociated over lanes; those without one, and other reductions, keep their
+    order, maxima and minima are exact, and flags of the body's ops are kept.
+    exp2 as above.
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",

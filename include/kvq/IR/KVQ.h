@@ -21,10 +21,27 @@
 
 namespace mlir::kvq {
 
+class CacheType;
+
 /// One reduction over the elements of a group. All are the same bits on every
 /// target: the largest and smallest are exact in any order, sums are trees of a
-/// given shape (rule R21).
-enum class RangeStatistic { LargestMagnitude, Smallest, Largest, SumOfSquares };
+/// given shape (rule R21), and the first largest, the first element of the
+/// largest magnitude, runs through the elements in their order.
+enum class RangeStatistic {
+  LargestMagnitude,
+  Smallest,
+  Largest,
+  FirstLargest,
+  SumOfSquares
+};
+
+/// The scale and zero of a group; null values where there are none.
+struct GroupMetadata {
+  /// As stored.
+  Value scale, zero;
+  /// Those that codes are computed with.
+  Value encodeScale, encodeZero;
+};
 
 /// What a storage component of a cache holds. See `!kvq.cache`.
 enum class ComponentKind {
@@ -53,10 +70,26 @@ struct StorageComponent {
   }
 };
 
+/// Attributes that ops of other dialects may carry.
+inline constexpr llvm::StringLiteral kLayerAttrName = "kvq.layer";
+inline constexpr llvm::StringLiteral kPolicyAttrName = "kvq.policy";
+inline constexpr llvm::StringLiteral kSideAttrName = "kvq.side";
+inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
+
 } // namespace mlir::kvq
 
 #include "kvq/IR/KVQDialect.h.inc"
 #include "kvq/IR/KVQEnums.h.inc"
+
+namespace mlir::kvq {
+class Codec;
+
+namespace detail {
+/// A number of a rule, such as 1.0e-6.
+FailureOr<APFloat> parseRuleNumber(AsmParser &parser);
+void printRuleNumber(AsmPrinter &printer, const APFloat &number);
+} // namespace detail
+} // namespace mlir::kvq
 
 #include "kvq/IR/RowLayout.h"
 

@@ -10,6 +10,7 @@
 
 include "kvq/IR/KVQDialect.td"
 include "kvq/IR/KVQInterfaces.td"
+include "kvq/IR/KVQRules.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
@@ -235,6 +236,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `search<n>` | the one of n clip ratios, 1 - i/(2n) for i < n, with the least squared error |
     | | `rms` | codebooks: the scale is the root mean square of the group |
     | | `norm` | codebooks: the scale is the group's Euclidean norm, and its values are divided by the root of the number of its elements |
+    | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
     | `layout` | absent | as `#kvq.layout<codes = planar>`, which `kvq-assign-layout` makes of it |
     | | `#kvq.layout<...>` | how codes and metadata lie in bytes, on every target |
 
@@ -267,6 +269,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip,
     DefaultValuedParameter<"int64_t", "1",
         "ratios that search chooses from; 1 with other ranges">:$steps,
+    "::mlir::kvq::RuleAttr":$rule,
     "::mlir::kvq::LayoutAttr":$layout);
   let extraClassDeclaration = [{
     /// The layout; planar where none is given.

@@ -27,14 +27,16 @@ def KVQ_Dialect : Dialect {
       `kvq.attention`): what a model says;
     - tile level (`kvq.partial_attention`, `kvq.merge_partials`,
       `kvq.load_tile`): attention as online softmax over token ranges;
-    - value level (`kvq.quantize`, `kvq.dequantize`, `kvq.pack`,
-      `kvq.unpack`): the arithmetic of one format.
+    - value level (`kvq.quantize`, `kvq.dequantize`, `kvq.count_saturated`,
+      `kvq.pack`, `kvq.unpack`): the arithmetic of one format.
 
     Keys act before the softmax and values after it, so every op that takes both
     takes two caches with formats of their own.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 #endif // KVQ_IR_KVQDIALECT_TD

@@ -68,17 +68,45 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       }],
       "int64_t", "getRangeCandidates">,
     InterfaceMethod<[{
-        Emits the stored scale (first) and zero (second; null value if the
-        format has none) of a group from its `statistics`, f32 values in the
-        order of `getRangeStatistics`. `candidate`, an f32, is the number of
+        Emits the scale and zero of a group from its `statistics`, f32 values in
+        the order of `getRangeStatistics`. `candidate`, an f32, is the number of
         the range, from 0 on; null where there is one.
       }],
-      "std::pair<::mlir::Value, ::mlir::Value>", "buildMetadata",
+      "::mlir::kvq::GroupMetadata", "buildMetadata",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate)>,
-    InterfaceMethod<"Emits the i8 code of the f32 `value` under stored "
-                    "metadata; `zero` is null when there is none.",
+    InterfaceMethod<[{
+        True when codes are computed with f32 metadata, `encodeScale` and
+        `encodeZero` of `buildMetadata`, rather than with what is stored.
+      }],
+      "bool", "encodesUnrounded">,
+    InterfaceMethod<[{
+        True when the stored scale is fitted to the codes: it comes from
+        `buildFittedScale` and not from `buildMetadata`.
+      }],
+      "bool", "fitsScale">,
+    InterfaceMethod<[{
+        Emits what `value` and its `code` add to the two sums over a group, each
+        from its first element to its last, that a fitted scale follows from.
+      }],
+      "std::pair<::mlir::Value, ::mlir::Value>", "buildFitTerms",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$code, "::mlir::Value":$value)>,
+    InterfaceMethod<"Emits the stored scale that follows from the sums of "
+                    "`buildFitTerms`.",
+      "::mlir::Value", "buildFittedScale",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$first, "::mlir::Value":$second)>,
+    InterfaceMethod<"Emits the i8 code of the f32 `value` under the metadata "
+                    "that codes are computed with; `zero` is null when there "
+                    "is none.",
       "::mlir::Value", "buildEncode",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$value, "::mlir::Value":$scale,
+           "::mlir::Value":$zero)>,
+    InterfaceMethod<"Emits whether the code of the f32 `value` cannot hold it "
+                    "(rule R24), an i1.",
+      "::mlir::Value", "buildSaturates",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$value, "::mlir::Value":$scale,
            "::mlir::Value":$zero)>,

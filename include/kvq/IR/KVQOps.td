@@ -10,6 +10,7 @@
 
 include "kvq/IR/KVQDialect.td"
 include "kvq/IR/KVQAttrs.td"
+include "kvq/IR/KVQPolicy.td"
 include "kvq/IR/KVQTypes.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -77,6 +78,43 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
         outs(%c0, %s0 : tensor<2x64x128xi8>, tensor<2x64x4xf16>)
         -> tensor<2x64x128xi8>, tensor<2x64x4xf16>
     ```
+  }];
+}
+
+def KVQ_CountSaturatedOp : KVQ_Op<"count_saturated", [
+    Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<AggregatedOpInterface,
+                              ["decomposeOperation"]>]> {
+  let summary = "counts the elements that their codes cannot hold";
+  let description = [{
+    Inputs are what `kvq.quantize` took, `x: ... x tokens x head_dim`, and the
+    scales, and zeros if the format has them, that it gave. The output, i64 of
+    the leading axes, is added to: for each row of it, by the number of elements
+    whose code would be beyond the codes if it were not clamped (rule R24 of
+    docs/Semantics.md).
+
+    Errors: those of `kvq.quantize`; an output of another shape or type; a rule
+    under which codes are not computed with what is stored.
+
+    ```mlir
+    %n = kvq.count_saturated #kvq.format<codes = i4, group = [1, 32], scale = f16, range = clip<0.9>>
+        ins(%x, %s : tensor<2x64x128xf16>, tensor<2x64x4xf16>)
+        outs(%n0 : tensor<2xi64>) -> tensor<2xi64>
+    ```
+  }];
+  let arguments = (ins KVQ_FormatInterface:$format,
+                       Variadic<AnyRankedTensor>:$inputs,
+                       RankedTensorOf<[I64]>:$init);
+  let results = (outs RankedTensorOf<[I64]>:$result);
+  let assemblyFormat = [{
+    $format `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitMutable();
+    }
   }];
 }
 
@@ -229,10 +267,17 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     new_tokens`, and that lengths and flushed counts are those of the appends
     before; none of it is checked at run time.
 
+    On request, `saturated: batch x kv_heads` counts, for each sequence and KV
+    head, the elements quantized here that their codes cannot hold (rule R24 of
+    docs/Semantics.md): they are added to what it held, which is the second
+    result. Tokens that wait in a window are counted by the append that quantizes
+    them.
+
     Errors: tokens of another batch, KV heads or head_dim than the cache's (only
     `new_tokens` may be dynamic), lengths, counts or flushed counts for another
     number of sequences, `flushed` missing with a recent window or given without
-    one, a result of another type than the cache.
+    one, a result of another type than the cache, counts of saturated elements
+    for other sequences or heads, with `codes = none`, or without their result.
 
     ```mlir
     %c1 = kvq.append ins(%x : tensor<1x8x?x128xf32>) lengths(%n : tensor<1xi64>)
@@ -244,14 +289,18 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     KVQ_CacheType:$cache,
     KVQ_LengthTensor:$lengths,
     Optional<KVQ_LengthTensor>:$flushed,
-    Optional<KVQ_LengthTensor>:$counts);
-  let results = (outs KVQ_CacheType:$result);
+    Optional<KVQ_LengthTensor>:$counts,
+    Optional<2DTensorOf<[I64]>>:$saturated);
+  let results = (outs KVQ_CacheType:$result,
+                      Optional<2DTensorOf<[I64]>>:$newSaturated);
   let assemblyFormat = [{
     `ins` `(` $tokens `:` type($tokens) `)`
     `lengths` `(` $lengths `:` type($lengths) `)`
     (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
     (`counts` `(` $counts^ `:` type($counts) `)`)?
+    (`saturated` `(` $saturated^ `:` type($saturated) `)`)?
     `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
+    (`,` type($newSaturated)^)?
   }];
   let hasVerifier = 1;
 }

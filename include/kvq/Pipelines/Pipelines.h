@@ -13,6 +13,17 @@
 
 namespace mlir::kvq {
 
+/// Options of `kvq-tile-pipeline`.
+struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
+  PassOptions::Option<int64_t> splits{
+      *this, "splits",
+      llvm::cl::desc("Token ranges per sequence, attended to independently"),
+      llvm::cl::init(1)};
+  PassOptions::Option<int64_t> tileTokens{
+      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
+      llvm::cl::init(64)};
+};
+
 /// Options of `kvq-cpu-pipeline`.
 struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
   PassOptions::Option<int64_t> splits{

@@ -10,6 +10,70 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ApplyPolicyPass : Pass<"kvq-apply-policy", "::mlir::ModuleOp"> {
+  let summary = "Gives exact caches the types that a policy has for them";
+  let description = [{
+    Caches of `codes = none` get the format and the exact windows that the
+    `#kvq.policy` has for their layer, side and heads. The policy is the
+    attribute `kvq.policy` of the module, which is then removed, or that of the
+    module in `policy-file`, which holds nothing else. Without a policy the pass
+    does nothing.
+
+    One cache is all the values that hold it: before and after appends, through
+    loops, branches and calls. Its layer is what the attribute `kvq.layer` of a
+    function argument, or of a `kvq.attention`, `kvq.append`, `kvq.reorder` or
+    `kvq.empty` on it, says; its side follows from the operand of `kvq.attention`
+    that it is, and otherwise from `kvq.side`.
+
+    A cache that gets a recent window travels with its flushed counts, right
+    behind it: as an argument, a result, through loops. An append yields the new
+    counts. A cache of whose heads the policy makes several ranges becomes a
+    cache for each, of keys and values alike, and attention one op for each.
+
+    Of test/Transforms/apply-policy.mlir, abridged:
+
+    ```mlir
+    module attributes {kvq.policy = #kvq.policy<
+        <side = keys, layers = [3], format = #k, recent = 32>,
+        <side = values, format = #v>>} {
+      func.func @decode(%x: …, %q: …, %k: !exact {kvq.layer = 3}, %v: !exact {kvq.layer = 3},
+                        %n: tensor<1xi64>, %after: tensor<1xi64>, %out: …) -> (…, !exact) {
+        %k1 = kvq.append ins(%x : …) lengths(%n : tensor<1xi64>) into(%k : !exact) -> !exact
+        %o = kvq.attention ins(%q, %k1, %v : …, !exact, !exact)
+            lengths(%after : tensor<1xi64>) outs(%out : …) {scale = 0.125 : f32} -> …
+        return %o, %k1 : …, !exact
+    ```
+    becomes
+    ```mlir
+      func.func @decode(%x: …, %q: …, %k: !keys {kvq.layer = 3}, %f: tensor<1xi64>, %v: !values {kvq.layer = 3},
+                        %n: tensor<1xi64>, %after: tensor<1xi64>, %out: …) -> (…, !keys, tensor<1xi64>) {
+        %k1 = kvq.append ins(%x : …) lengths(%n : tensor<1xi64>)
+            flushed(%f : tensor<1xi64>) into(%k : !keys) -> !keys
+        %f1 = scf.for %b = %c0 to %c1 step %c1 iter_args(%f0 = %f) -> (tensor<1xi64>) {
+          …                               // max(%f[%b], f(%n[%b] + new tokens))
+        %o = kvq.attention ins(%q, %k1, %v : …, !keys, !values)
+            lengths(%after : tensor<1xi64>) key_flushed(%f1 : tensor<1xi64>) outs(%out : …) …
+        return %o, %k1, %f1 : …, !keys, tensor<1xi64>
+    ```
+
+    Errors: an entry, or a layer that it names, without a cache; a head that a
+    cache does not have; a cache without a layer where entries name layers; one
+    cache for which the policy has two types (used as keys and as values, or by
+    calls for several layers); a type that is not valid; another op on a cache
+    that would change (it is named); `kvq.truncate` of exact caches where caches
+    get a recent window; a policy in the module and in a file.
+
+    Numerics: elements are quantized where they were exact.
+  }];
+  let options = [
+    Option<"policyFile", "policy-file", "std::string", /*default=*/"",
+           "File with a module that has the attribute kvq.policy and no ops">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
   let summary = "Turns attention over dequantized tensors into attention over "
                 "caches";

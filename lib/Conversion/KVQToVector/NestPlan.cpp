@@ -139,6 +139,20 @@ static unsigned widestLaneElement(NestPlan &plan, unsigned axis) {
   return canLie ? widest : 0;
 }
 
+/// Whether `combiner`, null for anything but one known op, may take the
+/// elements of a reduction in another order. Sums and products of floats that
+/// carry no fast-math flag keep theirs.
+static bool canReorder(Operation *combiner) {
+  if (isa_and_nonnull<arith::AddFOp, arith::MulFOp>(combiner))
+    return cast<arith::ArithFastMathInterface>(combiner)
+               .getFastMathFlagsAttr()
+               .getValue() != arith::FastMathFlags::none;
+  return isa_and_nonnull<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+                         arith::MinNumFOp, arith::AddIOp, arith::MaxSIOp,
+                         arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp,
+                         arith::AndIOp, arith::OrIOp, arith::XOrIOp>(combiner);
+}
+
 static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
   for (OpOperand &operand : plan.op->getOpOperands()) {
     bool isOutput = plan.op.isDpsInit(&operand);
@@ -149,16 +163,7 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
         !plan.neighbourInPairs(&operand, axis))
       return false;
   }
-  if (!plan.isReduced(axis))
-    return true;
-  return llvm::all_of(plan.combiners, [](Operation *combiner) {
-    return isa_and_nonnull<arith::AddFOp, arith::MulFOp, arith::MaximumFOp,
-                           arith::MinimumFOp, arith::MaxNumFOp,
-                           arith::MinNumFOp, arith::AddIOp, arith::MaxSIOp,
-                           arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp,
-                           arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
-        combiner);
-  });
+  return !plan.isReduced(axis) || llvm::all_of(plan.combiners, canReorder);
 }
 
 static void chooseLaneAxis(NestPlan &plan, int64_t vectorWidth) {

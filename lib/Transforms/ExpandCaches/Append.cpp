@@ -60,7 +60,8 @@ public:
         tokens(tokens), sequence(sequence), head(head), components(components) {
   }
 
-  /// The components after the append.
+  /// The components after the append, and with them the counts of saturated
+  /// elements where they are asked for.
   SmallVector<Value> append();
 
 private:
@@ -68,6 +69,10 @@ private:
 
   Value &getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
+  }
+  /// Whether counts of saturated elements are carried behind the components.
+  bool countsSaturated() {
+    return components.size() > cache.getComponents().size();
   }
   RowSlice getRows(Value row, OpFoldResult count) {
     return {sequence.index, head, row, count};
@@ -87,6 +92,7 @@ private:
   Value gatherGroup(Value token);
   Value gatherWindow(Value token, Value first, Value group);
   void encodeGroup(Value group, Value row);
+  void countSaturated(Value group, ValueRange metadata);
 
   OpBuilder &builder;
   Location loc;
@@ -294,6 +300,26 @@ void HeadAppender::encodeGroup(Value group, Value row) {
   }
   for (auto [target, rows] : llvm::zip_equal(direct, directRows))
     store(target, rows);
+  if (countsSaturated())
+    countSaturated(group, quantize.getResults().drop_front());
+}
+
+/// Adds the saturated elements of `group` to the count of its sequence and
+/// head.
+void HeadAppender::countSaturated(Value group, ValueRange metadata) {
+  Value &counts = components.back();
+  auto type = RankedTensorType::get({}, builder.getI64Type());
+  SmallVector<OpFoldResult> place = {sequence.index, head};
+  SmallVector<OpFoldResult> ones(2, builder.getIndexAttr(1));
+  Value count = tensor::ExtractSliceOp::create(builder, loc, type, counts,
+                                               place, ones, ones);
+  SmallVector<Value> inputs = {group};
+  llvm::append_range(inputs, metadata);
+  count = CountSaturatedOp::create(builder, loc, type, cache.getFormat(),
+                                   inputs, count)
+              .getResult();
+  counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
+                                         ones, ones);
 }
 
 void HeadAppender::flushGroups() {
@@ -383,10 +409,16 @@ AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
         scf::ForOp::create(builder, loc, zero, heads, one, carried, appendHead);
     scf::YieldOp::create(builder, loc, loop.getResults());
   };
+  SmallVector<Value> carried(adaptor.getCache());
+  llvm::append_range(carried, adaptor.getSaturated());
   auto loop =
       scf::ForOp::create(rewriter, loc, zero, math.constant(cache.getBatch()),
-                         one, adaptor.getCache(), appendSequence);
-  rewriter.replaceOpWithMultiple(op, {loop.getResults()});
+                         one, carried, appendSequence);
+  size_t components = adaptor.getCache().size();
+  SmallVector<ValueRange> results = {loop.getResults().take_front(components)};
+  if (op.getNewSaturated())
+    results.push_back(loop.getResults().drop_front(components));
+  rewriter.replaceOpWithMultiple(op, results);
   return success();
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Measure.h"
+#include "kvq/Transforms/Footprint.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -211,4 +211,23 @@ FailureOr<FunctionFootprint> Measurer::run() {
 FailureOr<FunctionFootprint> kvq::measure(FunctionOpInterface function,
                                           std::optional<int64_t> capacity) {
   return Measurer(function, capacity).run();
+}
+
+FailureOr<std::vector<FunctionFootprint>>
+kvq::measure(ModuleOp module, std::optional<int64_t> capacity) {
+  std::vector<FunctionFootprint> functions;
+  WalkResult walk =
+      module.walk<WalkOrder::PreOrder>([&](FunctionOpInterface function) {
+        if (function.isExternal())
+          return WalkResult::advance();
+        FailureOr<FunctionFootprint> footprint = measure(function, capacity);
+        if (failed(footprint))
+          return WalkResult::interrupt();
+        if (!footprint->empty())
+          functions.push_back(std::move(*footprint));
+        return WalkResult::advance();
+      });
+  if (walk.wasInterrupted())
+    return failure();
+  return functions;
 }

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kvq/Transforms/Footprint.h"
 #include "kvq/Transforms/Passes.h"
-
-#include "Measure.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
@@ -85,22 +84,12 @@ void ReportFootprintPass::runOnOperation() {
     }
   }
 
-  std::vector<FunctionFootprint> functions;
-  WalkResult walk = getOperation().walk<WalkOrder::PreOrder>(
-      [&](FunctionOpInterface function) {
-        if (function.isExternal())
-          return WalkResult::advance();
-        FailureOr<FunctionFootprint> footprint = measure(function, tokens);
-        if (failed(footprint))
-          return WalkResult::interrupt();
-        if (!footprint->empty())
-          functions.push_back(std::move(*footprint));
-        return WalkResult::advance();
-      });
-  if (walk.wasInterrupted())
+  FailureOr<std::vector<FunctionFootprint>> functions =
+      measure(getOperation(), tokens);
+  if (failed(functions))
     return signalPassFailure();
 
-  for (const FunctionFootprint &footprint : functions) {
+  for (const FunctionFootprint &footprint : *functions) {
     for (const CacheFootprint &cache : footprint.caches)
       emitRemark(footprint.function, cache);
     if (!footprint.temporaries.empty())
@@ -108,7 +97,7 @@ void ReportFootprintPass::runOnOperation() {
   }
   // Beside the module, as upstream's reports are.
   if (output == FootprintOutput::Table)
-    printTables(functions, llvm::errs());
+    printTables(*functions, llvm::errs());
   if (output == FootprintOutput::JSON)
-    printJSON(functions, llvm::errs());
+    printJSON(*functions, llvm::errs());
 }

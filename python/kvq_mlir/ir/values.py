@@ -38,6 +38,12 @@ def quantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int, elem
     return _function("quantize", fmt, [("values", f"tensor<?x?x{dim}x{element}>")], coded)
 
 
+def count_saturated(fmt: str, scale: str, zero: str | None, dim: int, groups: int, element: str) -> str:
+    """@count_saturated(values, scales, zeros?, counts): adds to the counts."""
+    inputs = [("values", f"tensor<?x?x{dim}x{element}>"), *_metadata(groups, scale, zero)]
+    return _function("count_saturated", fmt, inputs, [("counts", "tensor<?xi64>")])
+
+
 def dequantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int) -> str:
     """@dequantize(codes, scales, zeros?, values)."""
     coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]

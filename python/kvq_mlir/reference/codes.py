@@ -5,7 +5,9 @@ Every kind of code has
     bits              the width b
     dtype             the NumPy type of one unpacked code
     signed            whether codes are two's complement
+    lowest            M of the rules, the lowest value
     largest           N of the rules, the value that the end of a range falls on
+    ties              which of two codes a number in their middle takes, see `Rule`
     nearest(q)        the codes of float32 quotients that hold no NaN
     saturates(q)      where q is beyond the codes, so that `nearest` clamps it
     values(codes)     the float32 values of codes, exact
@@ -20,14 +22,17 @@ from fractions import Fraction
 import numpy as np
 
 from .floats import FloatType
+from .rules import nearest_integer
 
 
 @dataclass(frozen=True)
 class CodeType:
-    """Integer codes of `bits` bits: symmetric if signed, starting at 0 if not."""
+    """Integer codes of `bits` bits: starting at 0 if unsigned; symmetric if signed, with -2^(b-1) too if `full`."""
 
     bits: int
     signed: bool
+    ties: str = "even"
+    full: bool = False
 
     WIDTHS = (2, 3, 4, 5, 6, 8)
 
@@ -39,7 +44,7 @@ class CodeType:
     @property
     def lowest(self) -> int:
         """M of the rules: the smallest code that quantization produces."""
-        return -self.highest if self.signed else 0
+        return -self.highest - self.full if self.signed else 0
 
     @property
     def largest(self) -> float:
@@ -50,10 +55,10 @@ class CodeType:
         return np.dtype(np.int8 if self.signed else np.uint8)
 
     def nearest(self, q: np.ndarray) -> np.ndarray:
-        return np.clip(np.rint(q), self.lowest, self.highest).astype(self.dtype)
+        return np.clip(nearest_integer(q, self.ties, self.lowest), self.lowest, self.highest).astype(self.dtype)
 
     def saturates(self, q: np.ndarray) -> np.ndarray:
-        rounded = np.rint(q)
+        rounded = nearest_integer(q, self.ties, self.lowest)
         return (rounded < self.lowest) | (rounded > self.highest)
 
     def values(self, codes: np.ndarray) -> np.ndarray:
@@ -68,6 +73,7 @@ class FloatCodes:
     """Codes that are the bit patterns of a small floating-point type, in the low bits of a uint8."""
 
     type: FloatType
+    ties: str = "even"
 
     NAMES = ("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
     signed = False
@@ -78,14 +84,26 @@ class FloatCodes:
         return self.type.bits
 
     @property
+    def lowest(self) -> float:
+        return -self.type.largest
+
+    @property
     def largest(self) -> float:
         return self.type.largest
 
     def nearest(self, q: np.ndarray) -> np.ndarray:
-        return self.type.nearest(q)
+        if self.ties == "even":
+            return self.type.nearest(q)
+        middles = (self.type.table[:-1] + self.type.table[1:]) / 2
+        magnitude = np.searchsorted(middles, np.abs(q.astype(np.float64)), side="left")  # a tie is below its middle
+        sign = (q < 0).astype(np.int64) << (self.bits - 1)
+        return np.where(magnitude > 0, magnitude + sign, 0).astype(self.dtype)
 
     def saturates(self, q: np.ndarray) -> np.ndarray:
-        return self.type.overflows(q)
+        if self.ties == "even":
+            return self.type.overflows(q)
+        step = self.largest - self.type.value(self.type.last - 1)
+        return np.abs(q.astype(np.float64)) > self.largest + step / 2
 
     def values(self, codes: np.ndarray) -> np.ndarray:
         return self.type.decode(codes)
@@ -103,6 +121,7 @@ class Codebook:
 
     text: str
     table: tuple[float, ...]
+    ties: str = "even"
 
     signed = False
     dtype = np.dtype(np.uint8)
@@ -141,11 +160,15 @@ class Codebook:
     def over_root(self, count: int) -> Codebook:
         """The codebook whose values are these divided by the float32 square root of `count`."""
         table = np.array(self.table, np.float32) / np.sqrt(np.float32(count))
-        return Codebook(self.text, tuple(table.tolist()))
+        return Codebook(self.text, tuple(table.tolist()), self.ties)
 
     @property
     def bits(self) -> int:
         return len(self.table).bit_length() - 1
+
+    @property
+    def lowest(self) -> float:
+        return self.table[0]
 
     @property
     def largest(self) -> float:
@@ -153,6 +176,9 @@ class Codebook:
 
     def nearest(self, q: np.ndarray) -> np.ndarray:
         middles = [(Fraction(a) + Fraction(b)) / 2 for a, b in itertools.pairwise(self.table)]
+        if self.ties == "up":
+            thresholds = np.array([-_round_down(-t) for t in middles], np.float32)
+            return np.searchsorted(thresholds, q, side="right").astype(self.dtype)  # how many are not above q
         thresholds = np.array([_round_down(t) for t in middles], np.float32)
         return np.searchsorted(thresholds, q, side="left").astype(self.dtype)  # how many thresholds are below q
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .codes import Codebook, CodeType, FloatCodes
 from .floats import FloatType
 from .layout import Layout
 from .ranges import Range
+from .rules import Rule
 
 SCALE_TYPES = ("f16", "bf16", "f32", "f8E8M0FNU", "f8E4M3FN")
 MINIMUM_TYPES = ("f16", "bf16", "f32")
@@ -42,7 +43,8 @@ class Format:
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
     rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
-    mean that is subtracted. layout: None, or how codes and metadata lie in bytes; no arithmetic depends on it.
+    mean that is subtracted. rule: how scales, zeros and codes are found. layout: None, or how codes and metadata lie in
+    bytes; no arithmetic depends on it.
 
     Raises ValueError if the fields contradict each other.
     """
@@ -55,10 +57,13 @@ class Format:
     outer: FloatType | None = None
     rotate: int | None = None
     center: FloatType | None = None
+    rule: Rule = Rule()
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
+            if self.rule != Rule():
+                raise ValueError("'rule' given, but codes = none stores elements exactly and has no rule")
             for name in ("group", "scale", "zero", "range", "outer", "rotate", "center", "layout"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
@@ -103,9 +108,12 @@ class Format:
 
     def codes_for(self, dim: int) -> CodeType | FloatCodes | Codebook:
         """The codes of rows of `dim` elements: with range = norm the codebook's values depend on the group's size."""
+        codes = replace(self.codes, ties=self.rule.ties)
+        if isinstance(codes, CodeType):
+            codes = replace(codes, full=self.rule.bounds == "full")
         if self.policy.kind != "norm":
-            return self.codes
-        return self.codes.over_root(self.group[0] * self.channels(dim))
+            return codes
+        return codes.over_root(self.group[0] * self.channels(dim))
 
     def _default_range(self) -> str:
         return "absmax" if self.zero is None else "minmax"
@@ -145,6 +153,8 @@ class Format:
             parts.append(f"rotate = hadamard<{self.rotate}>")
         if self.center is not None:
             parts.append(f"center = {self.center}")
+        if self.rule != Rule():
+            parts.append(f"rule = {self.rule}")
         if self.layout is not None:
             parts.append(f"layout = {self.layout}")
         return ", ".join(parts)
@@ -259,5 +269,6 @@ _FIELD_PARSERS: dict[str, Callable] = {
     "range": str,
     "rotate": _parse_rotate,
     "center": _parse_center,
+    "rule": Rule.parse,
     "layout": Layout.parse,
 }

@@ -7,6 +7,7 @@ import numpy as np
 from .codes import CodeType
 from .floats import FloatType
 from .formats import Format
+from .rules import nearest_integer
 
 
 def decode_metadata(stored: np.ndarray, kind: FloatType | CodeType) -> np.ndarray:
@@ -28,7 +29,7 @@ def rounds_up(fmt: Format) -> bool:
 def store_scale(
     extent: np.ndarray, divisor: float, largest: float, fmt: Format, outer: np.ndarray | None
 ) -> np.ndarray:
-    """The stored scale of groups that span `extent` (rules R3 to R5, R16 and R17).
+    """The stored scale of groups that span `extent` (rules R3 to R5, R16 and R17), by the default rule for it.
 
     divisor: what the extent is divided by. largest: the largest magnitude of a code's value. outer: float32 outer
     scales that broadcast to the extents, or None.
@@ -49,37 +50,56 @@ def store_scale(
     return kind.up(wanted) if rounds_up(fmt) else kind.encode(wanted)
 
 
+def store_nearest(scale: np.ndarray, largest: float, fmt: Format) -> np.ndarray:
+    """The stored scales nearest to `scale`, for codes of magnitudes up to `largest` (rule R28)."""
+    cap = fmt.scale.cap(largest)
+    return fmt.scale.encode(np.clip(scale, -cap, cap))
+
+
+def usable(scales: np.ndarray) -> np.ndarray:
+    """Where scales are neither 0 nor NaN."""
+    return (scales != 0) & ~np.isnan(scales)
+
+
 def scale_values(stored: np.ndarray, fmt: Format, outer: np.ndarray | None) -> np.ndarray:
     """s' of the rules: the float32 scales that codes are multiplied by."""
     scales = fmt.scale.decode(stored)
     return scales if outer is None else scales * outer
 
 
-def store_zero(low: np.ndarray, scales: np.ndarray, fmt: Format) -> np.ndarray | None:
-    """The stored zero of groups that start at `low` and have the scales s' (rules R7 and R18); None without a zero."""
-    if fmt.zero is None:
+def find_zero(low: np.ndarray, scales: np.ndarray, fmt: Format) -> np.ndarray | None:
+    """The zeros, not yet stored, of groups that start at `low` and have the scales s' (rules R7 and R18).
+
+    An integer zero point is rounded already. None without a zero.
+    """
+    if fmt.zero is None or fmt.zero.kind == "min":
+        return low
+    good = usable(scales)
+    distance = np.float32(0) - low if fmt.rule.span == "with_zero" else -low
+    point = np.where(good, fmt.rule.round(distance / np.where(good, scales, np.float32(1))), np.float32(0))
+    if isinstance(fmt.zero.type, FloatType):
+        return point
+    return np.clip(nearest_integer(point, fmt.rule.ties, 0), fmt.codes.lowest, fmt.codes.highest)
+
+
+def store_zero(zero: np.ndarray | None, fmt: Format) -> np.ndarray | None:
+    """Zeros as they are stored."""
+    if zero is None:
         return None
     kind = fmt.zero.type
-    if fmt.zero.kind == "min":
-        return kind.encode(low)
-    usable = scales > 0
-    point = np.where(usable, (np.float32(0) - low) / np.where(usable, scales, np.float32(1)), np.float32(0))
-    if isinstance(kind, FloatType):
-        return kind.encode(point)
-    return np.clip(np.rint(point), fmt.codes.lowest, fmt.codes.highest).astype(kind.dtype)
+    return kind.encode(zero) if isinstance(kind, FloatType) else zero.astype(kind.dtype)
 
 
 def quotients(elements: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:
     """What is rounded to codes (rules R8 and R18): float32, 0 where the scale is 0 or NaN."""
-    usable = scales > 0
-    divisor = np.where(usable, scales, np.float32(1))
-    if zeros is None:
-        quotient = elements / divisor
-    elif fmt.zero.kind == "min":
-        quotient = (elements - zeros) / divisor
-    else:
-        quotient = elements / divisor + zeros
-    return np.where(usable, quotient, np.float32(0))
+    good = usable(scales)
+    divisor = np.where(good, scales, np.float32(1))
+    point = None
+    if fmt.zero is not None and fmt.zero.kind == "min":
+        elements = fmt.rule.round(elements - zeros)
+    elif fmt.zero is not None:
+        point = zeros
+    return np.where(good, fmt.rule.quotient_of(elements, divisor, point), np.float32(0))
 
 
 def values(codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, fmt: Format) -> np.ndarray:

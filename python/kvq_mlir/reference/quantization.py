@@ -11,6 +11,7 @@ from .calibration import Calibration
 from .floats import FloatType
 from .formats import Format
 from .rotation import prepare
+from .rules import exponent, fitted_squares
 
 ELEMENT_TYPES = ("f16", "bf16", "f32")
 
@@ -93,11 +94,19 @@ def _quantize(x: np.ndarray, fmt: Format, dtype: str, calibration: Calibration |
 
     if fmt.policy.kind == "static":
         stored = _given(calibration.scales, batch, heads), _given(calibration.zeros, batch, heads)
+        scales, zeros = _decoded(*stored, fmt, outer)
+    elif fmt.rule.metadata == "unrounded":
+        stored, scales, zeros = _unrounded(grouped, fmt, codes_type)
     else:
         stored = _chosen(grouped, fmt, codes_type, outer)
-    scales, zeros = _decoded(*stored, fmt, outer)
-    quotient, usable = metadata.quotients(grouped, scales, zeros, fmt), (scales > 0) & ~np.isnan(grouped)
-    codes = _codes(quotient, usable, codes_type).reshape(elements.shape)
+        scales, zeros = _decoded(*stored, fmt, outer)
+    quotient, usable = metadata.quotients(grouped, scales, zeros, fmt), metadata.usable(scales) & ~np.isnan(grouped)
+    codes = _codes(quotient, usable, codes_type)
+    if fmt.rule.fit == "squares":
+        values = codes_type.values(codes)
+        fitted = fitted_squares(*(ranges.in_order(part) for part in (grouped, values)))
+        stored = metadata.store_nearest(ranges.as_groups(fitted), _farthest(codes_type), fmt), None
+    codes = codes.reshape(elements.shape)
     clipped = Clipped(
         saturated=int(np.sum(usable & codes_type.saturates(quotient))),
         nans=int(np.isnan(grouped).sum()) if fmt.policy.kind == "static" else 0,
@@ -128,13 +137,48 @@ def _chosen(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | No
 
 def _measured(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | None, ratio: np.float32):
     """The stored scales and zeros (or None) of each group, its range multiplied by `ratio`."""
-    if fmt.policy.kind in ("rms", "norm"):
-        low, extent, divisor = None, ranges.norm(grouped, mean=fmt.policy.kind == "rms"), 1.0
+    low, high, extent, divisor = _range(grouped, fmt, codes_type, ratio)
+    if fmt.rule.scale == "covering":
+        scales = metadata.store_scale(extent, divisor, codes_type.largest, fmt, outer)
+    elif fmt.rule.scale == "exponent":
+        scales = exponent(extent, codes_type.largest)
     else:
-        low, extent = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio)
-        divisor = codes_type.largest
-    scales = metadata.store_scale(extent, divisor, codes_type.largest, fmt, outer)
-    return scales, metadata.store_zero(low, metadata.scale_values(scales, fmt, outer), fmt)
+        scale, low = _by_rule(low, high, extent, divisor, fmt, codes_type)
+        if outer is not None:
+            scale = scale / outer
+        scales = metadata.store_nearest(scale, 1.0 if outer is not None else _farthest(codes_type), fmt)
+    zero = metadata.find_zero(low, metadata.scale_values(scales, fmt, outer), fmt)
+    return scales, metadata.store_zero(zero, fmt)
+
+
+def _range(grouped: np.ndarray, fmt: Format, codes_type, ratio: np.float32):
+    """(lo, hi, a, what a is divided by) of each group, its range multiplied by `ratio`."""
+    if fmt.policy.kind in ("rms", "norm"):
+        return None, None, ranges.norm(grouped, mean=fmt.policy.kind == "rms"), 1.0
+    ends = ranges.interval(grouped, None if fmt.zero is None else fmt.zero.kind, ratio, fmt.rule)
+    return *ends, codes_type.lowest if fmt.rule.extremum == "signed" else codes_type.largest
+
+
+def _by_rule(low, high, extent: np.ndarray, divisor: float, fmt: Format, codes_type):
+    """The float32 scales of groups that span `extent`, and their minima, before either is stored."""
+    scale = fmt.rule.scale_of(extent, divisor)
+    if fmt.rule.fit == "end":
+        scale, low = fmt.rule.fitted_end(scale, low, high)
+    largest = np.float32(FloatType.named("f32").largest)
+    return np.clip(scale, -largest, largest), low
+
+
+def _unrounded(grouped: np.ndarray, fmt: Format, codes_type):
+    """The stored scales and zeros of each group, and the scales and zeros that they are rounded from."""
+    scale, low = _by_rule(*_range(grouped, fmt, codes_type, fmt.policy.ratios()[0]), fmt, codes_type)
+    zero = metadata.find_zero(low, scale, fmt)
+    stored = metadata.store_nearest(scale, _farthest(codes_type), fmt), metadata.store_zero(zero, fmt)
+    return stored, scale, zero
+
+
+def _farthest(codes_type) -> float:
+    """The largest magnitude of a code."""
+    return max(codes_type.largest, -codes_type.lowest)
 
 
 def _decoded(scales: np.ndarray, zeros: np.ndarray | None, fmt: Format, outer: np.ndarray | None):

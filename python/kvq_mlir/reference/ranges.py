@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .rules import Rule
+
 
 @dataclass(frozen=True)
 class Range:
@@ -66,16 +68,39 @@ def group_sum(grouped: np.ndarray) -> np.ndarray:
     return tree_sum(tree_sum(grouped, 5), 3)
 
 
-def interval(grouped: np.ndarray, zero_kind: str | None, ratio: np.float32) -> tuple[np.ndarray | None, np.ndarray]:
-    """(lo, a) of the groups of [batch, heads, tokens/n, n, dim/g, g]; lo is None without a zero."""
+def interval(
+    grouped: np.ndarray, zero_kind: str | None, ratio: np.float32, rule: Rule
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """(lo, hi, a) of the groups of [batch, heads, tokens/n, n, dim/g, g]; lo and hi are None without a zero."""
     if zero_kind is None:
-        return None, np.max(np.abs(grouped), axis=(3, 5), keepdims=True) * ratio
+        if rule.extremum == "signed":
+            return None, None, first_largest(grouped) * ratio
+        return None, None, np.max(np.abs(grouped), axis=(3, 5), keepdims=True) * ratio
     low = np.min(grouped, axis=(3, 5), keepdims=True)
     high = np.max(grouped, axis=(3, 5), keepdims=True)
-    if zero_kind == "point":
+    if zero_kind == "point" and rule.span == "with_zero":
         low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
     low, high = (low + np.float32(0)) * ratio, (high + np.float32(0)) * ratio
-    return low, high - low
+    return low, high, rule.round(high - low)
+
+
+def in_order(grouped: np.ndarray) -> np.ndarray:
+    """The elements of each group of [batch, heads, tokens/n, n, dim/g, g] in the last axis, tokens first."""
+    moved = np.moveaxis(grouped, 3, 4)
+    return moved.reshape(*moved.shape[:4], -1)
+
+
+def first_largest(grouped: np.ndarray) -> np.ndarray:
+    """The first element of the largest magnitude of each group, +0 if all are zeros."""
+    elements = in_order(grouped)
+    at = np.argmax(np.abs(elements), axis=-1, keepdims=True)
+    found = np.take_along_axis(elements, at, axis=-1) + np.float32(0)
+    return as_groups(found[..., 0])
+
+
+def as_groups(x: np.ndarray) -> np.ndarray:
+    """[batch, heads, tokens/n, dim/g] as one value a group of the split elements."""
+    return x[:, :, :, np.newaxis, :, np.newaxis]
 
 
 def norm(grouped: np.ndarray, mean: bool) -> np.ndarray:

@@ -215,3 +215,22 @@ func.func @no_last_neighbour(%x: memref<4x31xf32>, %y: memref<4x16xf32>) {
   }
   return
 }
+
+// A sum without fast-math flags keeps its order: no lanes along what it sums.
+
+// CHECK-LABEL: func.func @orderedSum
+//       CHECK: scf.for
+//   CHECK-NOT: vector
+//       CHECK:   arith.addf %{{.*}}, %{{.*}} : f32
+//   CHECK-NOT: vector
+//       CHECK: return
+func.func @orderedSum(%x: memref<32xf32>, %out: memref<f32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>],
+                  iterator_types = ["reduction"]}
+      ins(%x : memref<32xf32>) outs(%out : memref<f32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %0 = arith.addf %sum, %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}

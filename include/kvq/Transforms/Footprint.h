@@ -1,15 +1,16 @@
-//===- Measure.h - What a function keeps and allocates ----------*- C++ -*-===//
+//===- Footprint.h - What functions keep and allocate -----------*- C++ -*-===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KVQ_TRANSFORMS_REPORTFOOTPRINT_MEASURE_H
-#define KVQ_TRANSFORMS_REPORTFOOTPRINT_MEASURE_H
+#ifndef KVQ_TRANSFORMS_FOOTPRINT_H
+#define KVQ_TRANSFORMS_FOOTPRINT_H
 
 #include "kvq/IR/Footprint.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -70,6 +71,11 @@ struct FunctionFootprint {
 FailureOr<FunctionFootprint> measure(FunctionOpInterface function,
                                      std::optional<int64_t> capacity);
 
+/// Measures all functions of a module with bodies, those that need nothing left
+/// out.
+FailureOr<std::vector<FunctionFootprint>>
+measure(ModuleOp module, std::optional<int64_t> capacity);
+
 /// Prints the functions as tables, or as one JSON array.
 void printTables(ArrayRef<FunctionFootprint> functions, raw_ostream &os);
 void printJSON(ArrayRef<FunctionFootprint> functions, raw_ostream &os);
@@ -82,4 +88,4 @@ std::string toText(const BufferBytes &buffers);
 
 } // namespace mlir::kvq
 
-#endif // KVQ_TRANSFORMS_REPORTFOOTPRINT_MEASURE_H
+#endif // KVQ_TRANSFORMS_FOOTPRINT_H

@@ -1,0 +1,86 @@
+"""What one decode step needs beside its caches: temporaries and kernel launches, measured on its IR.
+
+A step appends one token to each cache and attends to each layer, one call after the other, so that calls share the
+memory of their temporaries.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+
+from . import _kvq
+from .ir.decode_step import append_one, attend_to_one
+from .policy import Choice
+from .shapes import Shape
+
+PIPELINE = "builtin.module(kvq-tile-pipeline{{splits={splits}}},kvq-bufferize-pipeline{more})"
+ON_GPU = ",func.func(convert-kvq-to-gpu)"
+
+
+@dataclass(frozen=True)
+class Temporaries:
+    """What a call allocates, in bytes: once, and for each work item that runs; and kernels that it launches."""
+
+    call: int = 0
+    work_item: int = 0
+    launches: int = 0
+
+
+@cache
+def measure(ir_text: str, splits: int, on_gpu: bool) -> Temporaries:
+    """Of the one function of a module of static shapes."""
+    pipeline = PIPELINE.format(splits=splits, more=ON_GPU if on_gpu else "")
+    functions = json.loads(_kvq.measure(ir_text, pipeline))
+    if not functions:  # it needs nothing
+        return Temporaries()
+    (function,) = functions
+    if function["launches_in_control_flow"]:
+        raise _kvq.Error("launches in control flow, whose number is not known")
+    return Temporaries(
+        _sum(function["temporaries_of_a_call"]), _sum(function["temporaries_of_a_work_item"]), function["launches"]
+    )
+
+
+def _sum(buffers: list[dict]) -> int:
+    for buffer in buffers:
+        if buffer["times"]:
+            raise _kvq.Error(f"a temporary of {buffer['bytes']} bytes times {buffer['times']}, which is not known")
+    return sum(buffer["bytes"] for buffer in buffers)
+
+
+def _pairs(choices: list[Choice]) -> Counter[tuple[Choice, Choice]]:
+    """Keys and values that are attended to together, equal ones joined, with how many there are of each."""
+    places: dict[tuple[int, tuple[int, int]], dict[str, Choice]] = {}
+    for choice in choices:
+        places.setdefault((choice.layer, choice.heads), {})[choice.side] = choice.anywhere()
+    return Counter((sides["keys"], sides["values"]) for sides in places.values())
+
+
+def measure_step(shape: Shape, choices: list[Choice], sequences: int, dtype: str, splits: int) -> dict:
+    """The temporaries and launches of a step, as the report has them."""
+    appends: Counter[str] = Counter()
+    attentions: Counter[str] = Counter()
+    launches = 0
+    for sides, count in _pairs(choices).items():
+        heads = sides[0].heads[1]
+        cache_shape = (sequences, heads, shape.head_dim)
+        query_heads = heads * (shape.query_heads // shape.kv_heads)
+        entries = [side.entry for side in sides]
+        attentions[attend_to_one(cache_shape, query_heads, dtype, entries)] += count
+        for side in sides:
+            appends[append_one(cache_shape, dtype, side.side, side.entry)] += count
+        # The same for any number of sequences; a single work item would be no loop, and so no kernel.
+        two = attend_to_one((2, heads, shape.head_dim), query_heads, dtype, entries)
+        launches += count * measure(two, splits, on_gpu=True).launches
+    measured = [measure(ir_text, splits, on_gpu=False) for ir_text in appends + attentions]
+    return {
+        "splits": splits,
+        "appends": sum(appends.values()),
+        "attentions": sum(attentions.values()),
+        "call_bytes": max(found.call for found in measured),
+        "work_item_bytes": max(found.work_item for found in measured),
+        "gpu_launches_of_attention": launches,  # an append has no kernel for GPUs
+    }

@@ -1,0 +1,3 @@
+module attributes {kvq.policy = #kvq.policy<<format = #kvq.format<codes = none>>>} {
+  func.func private @f()
+}

@@ -1,0 +1,206 @@
+// RUN: kvq-opt %s -kvq-apply-policy -verify-diagnostics -split-input-file
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// expected-error@+1 {{entry 1 of the policy names layer 32, but no cache that it could be for has it: layers are 0 to 3}}
+module attributes {kvq.policy = #kvq.policy<<format = #f>, <layers = [3, 32:34], format = #f>>} {
+  func.func private @f(!exact {kvq.layer = 0}, !exact {kvq.layer = 3})
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// A layer that there is, but not of this side.
+// expected-error@+1 {{entry 0 of the policy names layer 0, but no cache that it could be for has it: layers are 0 to 0}}
+module attributes {kvq.policy = #kvq.policy<<side = values, layers = [0], format = #f>>} {
+  func.func private @f(!exact {kvq.layer = 0, kvq.side = #kvq.side<keys>})
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// expected-error@+1 {{entry 0 of the policy matches no cache: others name all, or there is none}}
+module attributes {kvq.policy = #kvq.policy<<format = #f>, <layers = [0], format = #f>>} {
+  func.func private @f(!exact {kvq.layer = 0})
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+
+// Caches that are quantized already are none of the policy's.
+// expected-error@+1 {{entry 0 of the policy matches no cache}}
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  func.func private @f(!kvq.cache<1x2x?x64xf16, #f>)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>, <layers = [0], format = #f>>} {
+  // expected-error@+1 {{entry 1 of the policy names layers, but not all caches have one: expected the attribute kvq.layer}}
+  func.func private @f(!exact, !exact {kvq.layer = 0})
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<heads = [1:4], format = #f>>} {
+  // expected-error@+1 {{entry 0 of the policy names head 3, but the keys of layer 5 have 2 KV heads}}
+  func.func private @f(!exact {kvq.layer = 5})
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, 48], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{policy of the keys of layer 5: group of 48 channels does not divide head_dim 64}}
+  func.func private @f(!exact {kvq.layer = 5})
+}
+
+// -----
+
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #kvq.format<codes = none>, recent = 3>>} {
+  // expected-error@+1 {{policy of the keys without a layer: exact elements need no exact window}}
+  func.func private @f(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<side = keys, format = #f>>} {
+  // expected-error@+1 {{the policy gives one cache two types, as keys of layer 5 and as values of layer 5: expected kvq.side, as no kvq.attention reads it}}
+  func.func private @f(!exact {kvq.layer = 5})
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<side = keys, format = #f>>} {
+  // expected-error@+1 {{the policy gives one cache two types, as keys of layer 5 and as values of layer 5}}
+  func.func @both(%q: tensor<1x2x1x64xf32>, %c: !exact, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {
+    %o = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !exact, !exact)
+        lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>)
+        {scale = 1.0 : f32, kvq.layer = 5} -> tensor<1x2x1x64xf32>
+    return %o : tensor<1x2x1x64xf32>
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// One function for two layers.
+module attributes {kvq.policy = #kvq.policy<<layers = [0], format = #f>>} {
+  // expected-error@+1 {{the policy gives one cache two types, as keys of layer 0 and as keys of layer 1}}
+  func.func private @append(!exact {kvq.side = #kvq.side<keys>}) -> !exact
+  func.func @model(%a: !exact {kvq.layer = 0}, %b: !exact {kvq.layer = 1}) -> (!exact, !exact) {
+    %0 = call @append(%a) : (!exact) -> !exact
+    %1 = call @append(%b) : (!exact) -> !exact
+    return %0, %1 : !exact, !exact
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  func.func @select(%p: i1, %a: !exact, %b: !exact) {
+    // expected-error@+1 {{op 'arith.select' carries a !kvq.cache whose type kvq-apply-policy cannot change: expected it exempt, or the policy applied before}}
+    %0 = arith.select %p, %a, %b : !exact
+    return
+  }
+  func.func @given(%values: tensor<1x2x?x64xf16>) {
+    // expected-error@+1 {{op 'kvq.from_components' carries a !kvq.cache whose type kvq-apply-policy cannot change}}
+    %0 = kvq.from_components %values : tensor<1x2x?x64xf16> -> !exact
+    return
+  }
+  func.func @indirect() {
+    // expected-error@+1 {{op 'func.constant' carries a !kvq.cache whose type kvq-apply-policy cannot change}}
+    %0 = func.constant @select : (i1, !exact, !exact) -> ()
+    return
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 2>>} {
+  func.func @truncate(%c: !exact, %n: tensor<1xi64>, %to: tensor<1xi64>) -> tensor<1xi64> {
+    // expected-error@+1 {{the policy gives caches a recent window, and what this op does to their flushed counts is not known}}
+    %0 = kvq.truncate !exact lengths(%n : tensor<1xi64>) to(%to : tensor<1xi64>) -> tensor<1xi64>
+    return %0 : tensor<1xi64>
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<side = keys, heads = [0], format = #f>>} {
+  func.func @float_values(%q: tensor<1x2x1x64xf32>, %k: !exact, %v: tensor<1x2x?x64xf16>, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {
+    // expected-error@+1 {{the policy has 2 ranges of heads for one operand: expected an exact cache as the other one, which can be cut alike, got 'tensor<1x2x?x64xf16>'}}
+    %o = kvq.attention ins(%q, %k, %v : tensor<1x2x1x64xf32>, !exact, tensor<1x2x?x64xf16>)
+        lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>)
+        {scale = 1.0 : f32} -> tensor<1x2x1x64xf32>
+    return %o : tensor<1x2x1x64xf32>
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{argument 0: expected kvq.layer on a cache, got it on 'i1'}}
+  func.func private @f(i1 {kvq.layer = 1}, !exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{expected kvq.side on a function argument or an op on caches, got it on 'func.func'}}
+  func.func private @f(!exact) attributes {kvq.side = #kvq.side<keys>}
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  func.func @side(%q: tensor<1x2x1x64xf32>, %c: !exact, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {
+    // expected-error@+1 {{expected no kvq.side on 'kvq.attention', whose operands have sides}}
+    %o = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !exact, !exact)
+        lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>)
+        {scale = 1.0 : f32, kvq.side = #kvq.side<keys>} -> tensor<1x2x1x64xf32>
+    return %o : tensor<1x2x1x64xf32>
+  }
+}
