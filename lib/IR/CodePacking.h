@@ -23,6 +23,9 @@ namespace mlir::kvq {
 Value splitLastAxis(OpBuilder &b, Location loc, Value value, int64_t count,
                     bool always = false);
 
+int64_t getRank(Value value);
+int64_t getLastExtent(Value value);
+
 /// The inverse of `splitLastAxis`: `value` with the last axes of `type` joined.
 Value joinLastAxis(OpBuilder &b, Location loc, Value value, Type type);
 
@@ -36,6 +39,27 @@ struct CodeKind {
     return {format.getCodeBits(), format.hasSignedCodes(), layout.bias};
   }
 };
+
+/// The bits that are stored of an i8 code.
+Value buildStored(OpBuilder &b, Location loc, const CodeKind &kind, Value code);
+
+/// One step of unpacking: parts whose bits go into codes together.
+struct UnpackStep {
+  ArrayRef<CodePart> parts;
+  ValueRange fields;
+  /// Whether codes hold no bits yet, and whether these are the last.
+  bool isFirst, isLast;
+};
+
+/// `code`, bits of codes, as what a step writes; `previous` is what is there.
+Value finishCode(OpBuilder &b, Location loc, const CodeKind &kind,
+                 const UnpackStep &step, Value code, Value previous);
+
+/// Packing and unpacking of a part that is a stream.
+Value packStream(OpBuilder &b, Location loc, const CodeKind &kind,
+                 const CodePart &part, Value codes, Value bytes);
+Value unpackStream(OpBuilder &b, Location loc, const CodeKind &kind,
+                   const UnpackStep &step, Value codes);
 
 /// The bytes of `part` of `codes`, written into `bytes`.
 Value buildPackedPart(OpBuilder &b, Location loc, const CodeKind &kind,

@@ -114,7 +114,7 @@ SmallVector<float> FormatAttr::getCodebookValues() const {
   auto codebook = cast<CodebookAttr>(getCodes());
   if (getRange() != RangePolicy::Norm)
     return SmallVector<float>(codebook.getValues().asArrayRef());
-  if (getChannels() == kWholeAxis)
+  if (getChannels() == kWholeAxis || getHeads() == kWholeAxis)
     llvm::report_fatal_error("expected a format that was resolved");
   return codebook.getQuotients(std::sqrt(static_cast<float>(getGroupSize())));
 }

@@ -35,6 +35,7 @@ struct FormatFields {
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
   int64_t steps = 1;
+  std::optional<int64_t> heads;
   RuleAttr rule;
   LayoutAttr layout;
 };
@@ -131,6 +132,8 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseCodes(parser, fields);
   if (name == "group")
     return parseGroup(parser, fields);
+  if (name == "heads")
+    return parseExtent(parser, fields.heads.emplace());
   if (name == "scale")
     return parser.parseType(fields.scale);
   if (name == "zero")
@@ -141,10 +144,9 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parser.parseAttribute(fields.rule);
   if (name == "layout")
     return parser.parseAttribute(fields.layout);
-  return parser.emitError(loc)
-         << "expected one of codes, group, scale, zero, range, rule, layout, "
-            "got '"
-         << name << "'";
+  return parser.emitError(loc) << "expected one of codes, group, heads, scale, "
+                                  "zero, range, rule, layout, got '"
+                               << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -163,7 +165,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, scale, zero, range, rule or layout";
+           "group, heads, scale, zero, range, rule or layout";
     return {};
   }
   if (exact)
@@ -179,7 +181,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
       fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps,
+      fields.clip, fields.steps, fields.heads.value_or(1),
       fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
       fields.layout);
 }
@@ -198,7 +200,12 @@ void FormatAttr::print(AsmPrinter &printer) const {
     printExtent(printer, getTokens());
     printer << ", ";
     printExtent(printer, getChannels());
-    printer << "], scale = " << getScale();
+    printer << "]";
+    if (getHeads() != 1) {
+      printer << ", heads = ";
+      printExtent(printer, getHeads());
+    }
+    printer << ", scale = " << getScale();
     if (getZero())
       printer << ", zero = " << stringifyZeroKind(getZeroKind()) << " "
               << getZero();
@@ -304,7 +311,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t channels, Type scale,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
-                                 RuleAttr rule, LayoutAttr layout) {
+                                 int64_t heads, RuleAttr rule,
+                                 LayoutAttr layout) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -338,10 +346,12 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
+  if (heads < 1 && heads != kWholeAxis)
+    return emitError() << "expected a positive number of heads, got " << heads;
   if (!layout)
     return success();
-  return verifyFormatLayout(emitError, codes, tokens, scale, zeroKind, zero,
-                            layout);
+  return verifyFormatLayout(emitError, codes, tokens, heads, scale, zeroKind,
+                            zero, layout);
 }
 
 /// Checks that codes of a codebook still stand for different numbers once the
@@ -349,7 +359,9 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 static LogicalResult
 verifyCodeValues(function_ref<InFlightDiagnostic()> emitError,
                  FormatAttr format) {
-  if (format.getRange() != RangePolicy::Norm)
+  // Without the number of heads the size is not known.
+  if (format.getRange() != RangePolicy::Norm ||
+      format.getHeads() == FormatAttr::kWholeAxis)
     return success();
   auto codebook = cast<CodebookAttr>(format.getCodes());
   SmallVector<float> values = format.getCodebookValues();
@@ -387,12 +399,19 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1,
-                         RuleAttr::getDefault(context), /*layout=*/LayoutAttr());
+                         APFloat(1.0f), /*steps=*/1, /*heads=*/1,
+                         RuleAttr::getDefault(context),
+                         /*layout=*/LayoutAttr());
 }
 
 LayoutAttr FormatAttr::getLayoutOrDefault() const {
   return getLayout() ? getLayout() : LayoutAttr::getPlanar(getContext());
+}
+
+FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getClip(), getSteps(), getHeads(), getRule(), layout);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -400,7 +419,26 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), getRule(), getLayout());
+                         getClip(), getSteps(), getHeads(), getRule(),
+                         getLayout());
+}
+
+FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
+  if (getHeads() != kWholeAxis)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getZeroKind(), getZero(), getRange(),
+                         getClip(), getSteps(), kvHeads, getRule(),
+                         getLayout());
+}
+
+LogicalResult
+FormatAttr::verifyHeads(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t kvHeads) const {
+  if (int64_t group = getGroupHeads(kvHeads); kvHeads % group != 0)
+    return emitError() << "group of " << group << " heads does not divide "
+                       << kvHeads << " KV heads";
+  return success();
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -417,6 +455,10 @@ int64_t FormatAttr::getGroupTokens() const { return getTokens(); }
 
 int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
   return getChannels() == kWholeAxis ? headDim : getChannels();
+}
+
+int64_t FormatAttr::getGroupHeads(int64_t kvHeads) const {
+  return getHeads() == kWholeAxis ? kvHeads : getHeads();
 }
 
 Type FormatAttr::getScaleType() const { return getScale(); }

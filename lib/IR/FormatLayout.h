@@ -15,12 +15,12 @@ namespace mlir::kvq {
 /// Checks that `layout` can hold what the other fields of a format, which are
 /// valid, say.
 LogicalResult verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
-                                 Attribute codes, int64_t tokens, Type scale,
-                                 ZeroKind zeroKind, Type zero,
-                                 LayoutAttr layout);
+                                 Attribute codes, int64_t tokens,
+                                 int64_t heads, Type scale, ZeroKind zeroKind,
+                                 Type zero, LayoutAttr layout);
 
-/// Checks that the codes of `format`, not an exact one, fill whole bytes in rows
-/// of `headDim` channels, which its groups divide.
+/// Checks that the codes of `format`, not an exact one, fill whole bytes in
+/// rows of `headDim` channels, which its groups divide.
 LogicalResult verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
                               FormatAttr format, int64_t headDim);
 

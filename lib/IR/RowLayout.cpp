@@ -35,8 +35,9 @@ static bool areCut(unsigned bits, const CodeOrder &order) {
 
 LogicalResult
 kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
-                        Attribute codes, int64_t tokens, Type scale,
-                        ZeroKind zeroKind, Type zero, LayoutAttr layout) {
+                        Attribute codes, int64_t tokens, int64_t heads,
+                        Type scale, ZeroKind zeroKind, Type zero,
+                        LayoutAttr layout) {
   std::unique_ptr<Codec> codec = getCodec(codes);
   unsigned bits = codec->getBits();
   if (layout.getBias() && !codec->isSigned())
@@ -67,6 +68,9 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected groups of one token with codes in a "
                           "record, got "
                        << tokens << " tokens";
+  if (layout.getScope() != RecordScope::None && heads != 1)
+    return emitError() << "expected groups of one KV head with a record, which "
+                          "is one head's: expected no 'heads'";
   if (layout.hasField(RowField::Zero) && zeroKind == ZeroKind::None)
     return emitError() << "expected no field 'zero' in the record: the format "
                           "has no zero";
@@ -122,7 +126,8 @@ kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 /// `order` with its elements spelled out, for a field of `elements` codes.
-static CodeOrder resolveOrder(CodeOrder order, unsigned bits, int64_t elements) {
+static CodeOrder resolveOrder(CodeOrder order, unsigned bits,
+                              int64_t elements) {
   if (order.elements == 0)
     order.elements = order.kind == OrderKind::Planar
                          ? elements
@@ -145,7 +150,8 @@ RowLayout FormatAttr::getRowLayout(int64_t headDim) const {
 
   unsigned bits = getCodeBits();
   unsigned low = areCut(bits, attr.getCodes()) ? llvm::bit_floor(bits) : bits;
-  layout.parts.push_back({0, low, resolveOrder(attr.getCodes(), low, elements)});
+  layout.parts.push_back(
+      {0, low, resolveOrder(attr.getCodes(), low, elements)});
   if (low != bits)
     layout.parts.push_back(
         {low, bits - low, resolveOrder(attr.getHigh(), bits - low, elements)});

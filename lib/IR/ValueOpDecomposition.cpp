@@ -67,13 +67,24 @@ public:
                                             utils::IteratorType::parallel);
   }
 
-  /// `rows`, its axes split as the loops are.
+  /// `rows`, or a tensor of their leading axes, split as the loops are.
   Value split(OpBuilder &b, Location loc, Value rows) const;
   /// The inverse of `split`, for rows of the type `type`.
   Value join(OpBuilder &b, Location loc, Value value, Type type) const;
+  /// How many of the loops run over the first `axes` axes of the rows.
+  unsigned countLoops(unsigned axes) const {
+    unsigned loops = 0;
+    for (const ReassociationIndices &group :
+         ArrayRef(reassociation).take_front(axes))
+      loops += group.size();
+    return loops;
+  }
 
 private:
-  bool isSplit() const { return size() != reassociation.size(); }
+  bool isSplit(Type type) const {
+    unsigned axes = cast<RankedTensorType>(type).getRank();
+    return countLoops(axes) != axes;
+  }
 
   /// For each axis of the rows, its loops.
   SmallVector<ReassociationIndices> reassociation;
@@ -94,6 +105,9 @@ GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
   groupExtents.back() = format.getGroupChannels(rows.getShape().back());
   if (!singleRow)
     groupExtents[tokenAxis] = format.getGroupTokens();
+  if (rank > 2)
+    groupExtents[tokenAxis - 1] =
+        format.getGroupHeads(rows.getDimSize(tokenAxis - 1));
 
   SmallVector<AffineExpr> groups;
   auto addLoop = [&](int64_t axis, utils::IteratorType type) {
@@ -115,11 +129,11 @@ GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
 }
 
 Value GroupLoops::split(OpBuilder &b, Location loc, Value rows) const {
-  if (!isSplit())
+  if (!isSplit(rows.getType()))
     return rows;
   SmallVector<OpFoldResult> extents;
   SmallVector<OpFoldResult> rowExtents = tensor::getMixedSizes(b, loc, rows);
-  for (auto [extent, inside] : llvm::zip_equal(rowExtents, groupExtents)) {
+  for (auto [extent, inside] : llvm::zip_first(rowExtents, groupExtents)) {
     if (inside == 1) {
       extents.push_back(extent);
       continue;
@@ -130,15 +144,18 @@ Value GroupLoops::split(OpBuilder &b, Location loc, Value rows) const {
   }
   auto type = RankedTensorType::get(decomposeMixedValues(extents).first,
                                     getElementTypeOrSelf(rows));
-  return tensor::ExpandShapeOp::create(b, loc, type, rows, reassociation,
-                                       extents);
+  return tensor::ExpandShapeOp::create(
+      b, loc, type, rows, ArrayRef(reassociation).take_front(rowExtents.size()),
+      extents);
 }
 
 Value GroupLoops::join(OpBuilder &b, Location loc, Value value,
                        Type type) const {
-  if (!isSplit())
+  if (!isSplit(type))
     return value;
-  return tensor::CollapseShapeOp::create(b, loc, type, value, reassociation);
+  unsigned axes = cast<RankedTensorType>(type).getRank();
+  return tensor::CollapseShapeOp::create(
+      b, loc, type, value, ArrayRef(reassociation).take_front(axes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -214,7 +231,7 @@ buildGroupSum(OpBuilder &b, Location loc, const GroupLoops &loops,
                 linalg::YieldOp::create(b, loc, body(b, loc, args.drop_back()));
               })
               .getResult(0);
-  // Channels come after tokens.
+  // Channels come after tokens, and these after heads.
   for (int64_t axis = int64_t(loops.size()) - 1; axis >= 0; --axis)
     if (loops.isInside(axis))
       terms = buildPairwiseSum(b, loc, terms, axis);
@@ -449,10 +466,18 @@ static Value buildFittedScales(OpBuilder &b, Location loc,
   return mapGroups(b, loc, sums, init, buildScale).front();
 }
 
+/// `format` for rows of the type `rows`.
+static FormatInterface resolve(FormatInterface format, RankedTensorType rows) {
+  format = format.resolve(rows.getShape().back());
+  if (rows.getRank() == 2)
+    return format;
+  return format.resolveHeads(rows.getDimSize(rows.getRank() - 3));
+}
+
 FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
   auto rows = cast<RankedTensorType>(getInputs().front().getType());
-  FormatInterface format = getFormat().resolve(rows.getShape().back());
+  FormatInterface format = resolve(getFormat(), rows);
   Value codesInit = getInits().front();
   ValueRange metadataInits = getInits().drop_front();
   GroupLoops loops(format, rows, MetadataRows::PerGroup);
@@ -498,20 +523,21 @@ FailureOr<SmallVector<Value>>
 CountSaturatedOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
   auto rows = cast<RankedTensorType>(getInputs().front().getType());
-  FormatInterface format = getFormat().resolve(rows.getShape().back());
+  FormatInterface format = resolve(getFormat(), rows);
   GroupLoops loops(format, rows, MetadataRows::PerGroup);
   SmallVector<Value> inputs(getInputs());
   inputs.front() = loops.split(b, loc, inputs.front());
+  Value init = loops.split(b, loc, getInit());
 
   // All tokens and channels, whether within a group or not, add to one count.
-  int64_t leading = rows.getRank() - 2;
+  unsigned leading = loops.countLoops(rows.getRank() - 2);
   SmallVector<utils::IteratorType> iterators(loops.size(),
                                              utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), leading, utils::IteratorType::parallel);
   SmallVector<AffineMap> maps(inputs.size(), loops.getGroupsMap());
   maps.front() = loops.getRowsMap();
   maps.push_back(AffineMap::get(
-      loops.size(), 0, loops.getGroupsMap().getResults().take_front(leading),
+      loops.size(), 0, loops.getRowsMap().getResults().take_front(leading),
       getContext()));
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
     ValueRange metadata = args.slice(1, inputs.size() - 1);
@@ -522,10 +548,10 @@ CountSaturatedOp::decomposeOperation(OpBuilder &b) {
     Value sum = arith::AddIOp::create(b, loc, args.back(), one);
     linalg::YieldOp::create(b, loc, sum);
   };
-  return SmallVector<Value>(
-      linalg::GenericOp::create(b, loc, getInit().getType(), inputs, getInit(),
-                                maps, iterators, body)
-          .getResults());
+  Value counts = linalg::GenericOp::create(b, loc, init.getType(), inputs, init,
+                                           maps, iterators, body)
+                     .getResult(0);
+  return SmallVector<Value>{loops.join(b, loc, counts, getInit().getType())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -597,7 +623,7 @@ FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
   Value init = getInits().front();
   auto codes = cast<RankedTensorType>(getInputs()[0].getType());
   auto scales = cast<RankedTensorType>(getInputs()[1].getType());
-  FormatInterface format = getFormat().resolve(codes.getShape().back());
+  FormatInterface format = resolve(getFormat(), codes);
   int64_t axis = codes.getRank() - 2, group = format.getGroupTokens();
   int64_t tokens = codes.getDimSize(axis);
   bool fullGroups =

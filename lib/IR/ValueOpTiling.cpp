@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // TilingInterface of quantize, dequantize, pack and unpack. The domain is that
-// of the metadata without its channels: the leading axes, then groups of
-// tokens (of one token where the op has no metadata). Rows stay whole.
+// of the metadata without its channels: the leading axes (groups of heads where
+// these share metadata), then groups of tokens (of one token where the op has
+// no metadata). Rows stay whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,8 @@ struct TilingShape {
   Value rows;
   /// Tokens in one step of the domain's last axis.
   int64_t tokens;
+  /// Heads in one step of the axis before it.
+  int64_t heads;
   /// Scales, zeros, records of them: their token axis counts steps.
   SmallVector<Value, 3> metadata;
   /// Whether all tokens of the last step are there.
@@ -44,14 +47,26 @@ struct TensorPart {
 
 } // namespace
 
+/// The heads that share metadata in `rows`.
+static int64_t getGroupHeads(FormatInterface format, Value rows) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  if (type.getRank() == 2)
+    return 1;
+  return format.getGroupHeads(type.getDimSize(type.getRank() - 3));
+}
+
 static TilingShape getTilingShape(QuantizeOp op) {
-  return {op.getInputs().front(), op.getFormat().getGroupTokens(),
+  Value rows = op.getInputs().front();
+  return {rows, op.getFormat().getGroupTokens(),
+          getGroupHeads(op.getFormat(), rows), 
           llvm::to_vector<3>(op.getInits().drop_front()),
           /*wholeSteps=*/true};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
-  return {op.getInputs().front(), op.getFormat().getGroupTokens(),
+  Value rows = op.getInputs().front();
+  return {rows, op.getFormat().getGroupTokens(),
+          getGroupHeads(op.getFormat(), rows),
           llvm::to_vector<3>(op.getInputs().drop_front()),
           /*wholeSteps=*/false};
 }
@@ -62,9 +77,10 @@ template <typename OpTy>
 static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
                                    ValueRange packed) {
   if (codesAndMetadata.size() == 1)
-    return {codesAndMetadata.front(), /*tokens=*/1, /*metadata=*/{},
-            /*wholeSteps=*/true};
+    return {codesAndMetadata.front(), /*tokens=*/1, /*heads=*/1,
+            /*metadata=*/{}, /*wholeSteps=*/true};
   TilingShape shape{codesAndMetadata.front(), op.getFormat().getGroupTokens(),
+                    /*heads=*/1,
                     llvm::to_vector<3>(codesAndMetadata.drop_front()),
                     /*wholeSteps=*/false};
   // Of the packed components, records come last.
@@ -91,6 +107,10 @@ static SmallVector<Range> getDomain(OpBuilder &b, Location loc,
   extents.pop_back();
   extents.back() = affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).ceilDiv(shape.tokens), {extents.back()});
+  if (shape.heads != 1)
+    extents.end()[-2] = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).floorDiv(shape.heads),
+        {extents.end()[-2]});
   return llvm::map_to_vector(extents, [&](OpFoldResult extent) {
     return Range{b.getIndexAttr(0), extent, b.getIndexAttr(1)};
   });
@@ -105,7 +125,15 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets.push_back(b.getIndexAttr(0));
   part.sizes.push_back(
       tensor::getMixedSize(b, loc, operand, shape.getTokenAxis() + 1));
-  if (shape.tokens == 1 || llvm::is_contained(shape.metadata, operand))
+  if (llvm::is_contained(shape.metadata, operand))
+    return part;
+  if (shape.heads != 1) {
+    int64_t heads = shape.getTokenAxis() - 1;
+    for (SmallVector<OpFoldResult> *steps : {&part.offsets, &part.sizes})
+      (*steps)[heads] = affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) * shape.heads, {(*steps)[heads]});
+  }
+  if (shape.tokens == 1)
     return part;
 
   // Groups to tokens; of the last group only some may be there.

@@ -40,8 +40,18 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
     dims.back() = rowSize;
     dims[dims.size() - 2] = ceilDivOrDynamic(dims[dims.size() - 2], tokens);
     types.push_back(RankedTensorType::get(dims, type));
+    return &types.back();
   };
-  int64_t group = format.getGroupTokens();
+  auto addMetadata = [&](int64_t rowSize, Type type) {
+    RankedTensorType *added = addRows(format.getGroupTokens(), rowSize, type);
+    // Rows of rank 2 are of one head.
+    if (shape.size() == 2 || ShapedType::isDynamic(shape.end()[-3]))
+      return;
+    SmallVector<int64_t> dims(added->getShape());
+    int64_t &heads = dims.end()[-3];
+    heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
+    *added = RankedTensorType::get(dims, type);
+  };
   RowLayout layout = format.getRowLayout(headDim);
   if (side == Side::Values) {
     addRows(1, headDim, floatType);
@@ -51,7 +61,7 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
     if (layout.codes.exists())
       addRows(1, layout.codes.getBytes(), i8);
     if (layout.records.exists())
-      addRows(group, layout.records.getBytes(), i8);
+      addRows(format.getGroupTokens(), layout.records.getBytes(), i8);
     return types;
   }
   if (side != Side::Metadata)
@@ -59,10 +69,10 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
   int64_t groups = headDim / format.getGroupChannels(headDim);
   bool isPacking = side == Side::Unpacked;
   if (!isPacking || layout.storesScales())
-    addRows(group, groups, format.getScaleType());
+    addMetadata(groups, format.getScaleType());
   Type zero = format.getZeroType();
   if (zero && (!isPacking || layout.storesZeros()))
-    addRows(group, groups, zero);
+    addMetadata(groups, zero);
   return types;
 }
 
@@ -136,6 +146,22 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
   return success();
 }
 
+/// Checks the heads of `rows` where `format` shares metadata between heads. A
+/// number of them is enough to dequantize one head.
+static LogicalResult verifyHeadGroups(Operation *op, FormatInterface format,
+                                      Type rows, bool takesOneHead) {
+  auto type = cast<RankedTensorType>(rows);
+  int64_t group = format.getGroupHeads(/*kvHeads=*/0);
+  if (group == 1 || (type.getRank() == 2 && takesOneHead && group != 0))
+    return success();
+  if (type.getRank() == 2 || type.isDynamicDim(type.getRank() - 3))
+    return op->emitOpError("expected ... x heads x tokens x head_dim with a "
+                           "static number of heads, which share metadata in ")
+           << format << ", got " << type;
+  return format.verifyHeads([&] { return op->emitOpError(); },
+                            type.getDimSize(type.getRank() - 3));
+}
+
 /// Fails when an op has no operand to take the shape of its rows from.
 static LogicalResult expectOperand(Operation *op, StringRef name,
                                    OperandRange operands) {
@@ -163,7 +189,9 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   Type rows = getInputs().front().getType();
   if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Values,
-                           getInits(), Side::Codes, getResultTypes())))
+                           getInits(), Side::Codes, getResultTypes())) ||
+      failed(verifyHeadGroups(*this, getFormat(), rows,
+                              /*takesOneHead=*/false)))
     return failure();
   // Either may be dynamic where the other is static.
   return verifyWholeGroups(*this, getFormat(),
@@ -174,7 +202,9 @@ LogicalResult CountSaturatedOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   Value rows = getInputs().front();
-  if (failed(verifyRows(*this, getFormat(), rows.getType())))
+  if (failed(verifyRows(*this, getFormat(), rows.getType())) ||
+      failed(verifyHeadGroups(*this, getFormat(), rows.getType(),
+                              /*takesOneHead=*/false)))
     return failure();
   if (getFormat().encodesUnrounded())
     return emitOpError("elements are counted under stored metadata: expected a "
@@ -202,9 +232,11 @@ LogicalResult CountSaturatedOp::verify() {
 LogicalResult DequantizeOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
-  return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::Codes, getInits(), Side::Values,
-                       getResultTypes());
+  Type rows = getInputs().front().getType();
+  if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Codes,
+                           getInits(), Side::Values, getResultTypes())))
+    return failure();
+  return verifyHeadGroups(*this, getFormat(), rows, /*takesOneHead=*/true);
 }
 
 LogicalResult PackOp::verify() {

@@ -44,7 +44,8 @@ public:
   SmallVector<Value> run();
 
 private:
-  Value loadValues(CacheType type, Value cache, TokenRegion region);
+  Value loadValues(CacheType type, Value cache, Value pages,
+                   TokenRegion region);
   Value computeScores();
   Value computeTileMaximum(Value scores);
   SmallVector<Value> updateState(Value tileMaximum);
@@ -64,24 +65,27 @@ private:
 
 /// The tile of a side, tokens x head_dim: dequantized to f32, or as it is
 /// stored where that is exact.
-Value TileDecomposer::loadValues(CacheType type, Value cache,
+Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
                                  TokenRegion region) {
   auto load = LoadTileOp::create(
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
-      op.getHead(), op.getBegin(), op.getEnd(), region, op.getTileAttr());
+      op.getHead(), op.getBegin(), op.getEnd(),
+      LoadTileOp::hasPages(type, region) ? pages : Value(), region,
+      op.getTileAttr());
   if (!LoadTileOp::hasCodes(type, region))
     return load.getResult(0);
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
                                {tokens, b.getIndexAttr(type.getHeadDim())});
-  return DequantizeOp::create(b, loc, scratch.getType(), type.getFormat(),
+  return DequantizeOp::create(b, loc, scratch.getType(),
+                              type.getFormat().resolveHeads(type.getHeads()),
                               load.getResults(), scratch)
       .getResult(0);
 }
 
 /// scores[r, t] = sum_c query[r, c] k[t, c].
 Value TileDecomposer::computeScores() {
-  Value keys =
-      loadValues(op.getKey().getType(), op.getKey(), *op.getKeyRegion());
+  Value keys = loadValues(op.getKey().getType(), op.getKey(), op.getKeyPages(),
+                          *op.getKeyRegion());
   Value init = buildFill(
       b, loc,
       buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
@@ -147,8 +151,8 @@ SmallVector<Value> TileDecomposer::run() {
             return SmallVector<Value>{buildAdd(b, loc, outs[0], ins[0])};
           })
           .front();
-  Value values =
-      loadValues(op.getValue().getType(), op.getValue(), *op.getValueRegion());
+  Value values = loadValues(op.getValue().getType(), op.getValue(),
+                            op.getValuePages(), *op.getValueRegion());
   Value acc = buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
                                {state[0], "rc"}, buildExtend);
   return {acc, state[1], sum};

@@ -286,6 +286,10 @@ LogicalResult SideMatcher::match() {
   if (axes[kTokens] != rank - 2 || axes[kChannels] != rank - 1)
     return fail("its tokens and channels are not the last two axes of the "
                 "kvq.dequantize");
+  if (dequantize.getFormat().getGroupHeads(/*kvHeads=*/0) != 1 &&
+      axes[kHeads] != rank - 3)
+    return fail("its heads, which share metadata, are not the axis before the "
+                "tokens of the kvq.dequantize");
   int64_t group = dequantize.getFormat().getGroupTokens();
   int64_t tokens = shape[axes[kTokens]];
   if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
@@ -321,7 +325,9 @@ static CacheType getCacheType(const SideMatcher &side, Value operand) {
   Type elementType = cast<RankedTensorType>(dequantize.getResult(0).getType())
                          .getElementType();
   return CacheType::get(operand.getContext(), shape, elementType, format,
-                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt);
+                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
+                        /*page=*/std::nullopt, /*ring=*/std::nullopt,
+                        /*keepFirst=*/0);
 }
 
 /// `component` with the four axes of a cache, of which `axes` are there; axes
@@ -381,8 +387,9 @@ static Value buildFlushed(OpBuilder &b, Location loc, const SideMatcher &side,
   if (!ShapedType::isDynamic(type.getCapacity()))
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(resultType, {type.getCapacity()}));
-  int64_t rank = cast<RankedTensorType>(side.components.front().getType()).getRank();
-  Value tokens = tensor::DimOp::create(b, loc, side.components.front(), rank - 2);
+  Value rows = side.components.front();
+  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
+  Value tokens = tensor::DimOp::create(b, loc, rows, rank - 2);
   Value count = arith::IndexCastOp::create(b, loc, b.getI64Type(), tokens);
   return tensor::FromElementsOp::create(
       b, loc, resultType, SmallVector<Value>(type.getBatch(), count));

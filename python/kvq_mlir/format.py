@@ -61,6 +61,22 @@ class Format:
         return self._fields["tokens"]
 
     @property
+    def heads(self) -> int | None:
+        """KV heads that share a scale; None for all (`*`). 1 if exact."""
+        return self._fields["heads"]
+
+    def group_heads(self, kv_heads: int) -> int:
+        """KV heads that share a scale, of `kv_heads`; `Error`, a ValueError, with both numbers, if they do not divide."""
+        group = kv_heads if self.heads is None else self.heads
+        if kv_heads % group:
+            raise _kvq.Error(f"group of {group} heads does not divide {kv_heads} KV heads")
+        return group
+
+    def for_heads(self, kv_heads: int) -> Format:
+        """The format with all heads as a number: that of one head's tokens, where it may matter how many share a scale."""
+        return self if self.heads is not None else Format(self._text.replace("heads = *", f"heads = {kv_heads}"))
+
+    @property
     def scale(self) -> str | None:
         """The type of the scale: "f16", "bf16", "f32", "f8E8M0FNU" or "f8E4M3FN"; None if exact."""
         return self._fields["scale"]
@@ -96,9 +112,9 @@ class Format:
         Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
         bytes.
         """
-        # The type's own check, over a cache of one row.
+        # The type's own check, over a cache of one row for as many heads as a group has.
         recent = ", recent = 0" if self.tokens > 1 else ""
-        _kvq.cache_components(f"!kvq.cache<1x1x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)
+        _kvq.cache_components(f"!kvq.cache<1x{self.heads or 1}x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)
         return self._fields["channels"] or head_dim
 
     @property

@@ -15,17 +15,24 @@ from .ir import attention as _attention_ir
 from .ir import values as _values_ir
 
 
-def _rows(x: np.ndarray) -> np.ndarray:
-    """[batch, heads, tokens, dim] -> [batch*heads, tokens, dim]: kernels do not tell sequences from heads."""
-    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+def _rows(x: np.ndarray, heads: int | None = None) -> np.ndarray:
+    """[batch, heads, ...] -> [batch*heads, ...], or [batch*heads/h, h, ...] for h heads that share metadata."""
+    rows = x.shape[0] * x.shape[1]
+    return x.reshape(rows, *x.shape[2:]) if heads is None else x.reshape(rows // heads, heads, *x.shape[2:])
+
+
+def _sharing(fmt: Format, heads: int) -> int | None:
+    """How many heads share metadata; None where each has its own: then kernels do not tell sequences from heads."""
+    group = fmt.group_heads(heads)
+    return None if group == 1 else group
 
 
 @dataclass(frozen=True)
 class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
-    codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads, tokens/n, dim/g] in the
-    format's types, for groups of n tokens and g channels; the bits of bf16 and of 8-bit floats as uint16
+    codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads/h, tokens/n, dim/g] in the
+    format's types, for groups of h heads, n tokens and g channels; the bits of bf16 and of 8-bit floats as uint16
     and uint8; zeros is None with symmetric codes.
     """
 
@@ -67,11 +74,18 @@ class Quantized:
             found = "missing" if self.zeros is None else "given"
             raise _kvq.Error(f"zeros are {found}, but the format is '{self.format}'")
         batch, heads, tokens, dim = self.codes.shape
-        expected = (batch, heads, -(-tokens // self.format.tokens), dim // self.format.channels(dim))
+        sharing = _sharing(self.format, heads)
+        expected = (
+            batch,
+            heads // (sharing or 1),
+            -(-tokens // self.format.tokens),
+            dim // self.format.channels(dim),
+        )
         for name, part in (("scales", self.scales), ("zeros", self.zeros)):
             if part is not None and part.shape != expected:
                 raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
-        return [_rows(part) for part in (self.codes, self.scales, self.zeros) if part is not None]
+        metadata = [_rows(part, sharing and 1) for part in (self.scales, self.zeros) if part is not None]
+        return [_rows(self.codes, sharing), *metadata]
 
 
 def quantize(x: np.ndarray, fmt: Format) -> Quantized:
@@ -90,15 +104,16 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     groups = dim // fmt.channels(dim)
     if tokens % fmt.tokens:
         raise _kvq.Error(f"{tokens} tokens do not fill groups of {fmt.tokens} tokens")
-    shape = (batch, heads, tokens // fmt.tokens, groups)
+    text, sharing = str(fmt.for_heads(heads)), _sharing(fmt, heads)
+    shape = (batch, heads // (sharing or 1), tokens // fmt.tokens, groups)
     out = Quantized(
         fmt,
         np.empty(x.shape, fmt.code_dtype),
         np.empty(shape, DTYPES[fmt.scale]),
         np.empty(shape, DTYPES[fmt.zero]) if fmt.zero else None,
     )
-    compiled = kernel(_values_ir.quantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups, element)
-    compiled.invoke("quantize", (_rows(np.ascontiguousarray(x)), *out._arrays()))
+    compiled = kernel(_values_ir.quantize, text, fmt.scale, fmt.zero_element, sharing, dim, groups, element)
+    compiled.invoke("quantize", (_rows(np.ascontiguousarray(x), sharing), *out._arrays()))
     return out
 
 
@@ -115,8 +130,9 @@ def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     _, *metadata = z._arrays()
     fmt, dim, groups = z.format, x.shape[-1], z.scales.shape[-1]
     counts = np.zeros(x.shape[:2], np.int64)
-    compiled = kernel(_values_ir.count_saturated, str(fmt), fmt.scale, fmt.zero_element, dim, groups, element)
-    compiled.invoke("count_saturated", (_rows(np.ascontiguousarray(x)), *metadata, counts.reshape(-1)))
+    text, sharing = str(fmt.for_heads(x.shape[1])), _sharing(fmt, x.shape[1])
+    compiled = kernel(_values_ir.count_saturated, text, fmt.scale, fmt.zero_element, sharing, dim, groups, element)
+    compiled.invoke("count_saturated", (_rows(np.ascontiguousarray(x), sharing), *metadata, _rows(counts, sharing)))
     return counts
 
 
@@ -128,9 +144,10 @@ def dequantize(z: Quantized) -> np.ndarray:
     check_type("z", z, Quantized)
     arrays = z._arrays()
     fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
-    out = np.empty(z.codes.shape, np.float32)
-    compiled = kernel(_values_ir.dequantize, str(fmt), fmt.scale, fmt.zero_element, dim, groups)
-    compiled.invoke("dequantize", (*arrays, _rows(out)))
+    out, heads = np.empty(z.codes.shape, np.float32), z.codes.shape[1]
+    text, sharing = str(fmt.for_heads(heads)), _sharing(fmt, heads)
+    compiled = kernel(_values_ir.dequantize, text, fmt.scale, fmt.zero_element, sharing, dim, groups)
+    compiled.invoke("dequantize", (*arrays, _rows(out, sharing)))
     return out
 
 
@@ -149,6 +166,14 @@ def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
         raise _kvq.Error(f"expected q with the K cache's head_dim {k.head_dim}, got {dim}")
     if q_heads == 0 or q_heads % k.kv_heads:
         raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
+    if (k.ring, k.keep_first) != (v.ring, v.keep_first):
+        rings = (f"ring = {side.ring}, keep_first = {side.keep_first}" for side in (k, v))
+        raise _kvq.Error("the K cache has {}, the V cache {}: they keep other tokens".format(*rings))
+    if k.ring is not None and k.keep_first + q.shape[2] > k.ring:
+        raise _kvq.Error(
+            f"{q.shape[2]} queries beside keep_first = {k.keep_first} need a ring of at least "
+            f"{k.keep_first + q.shape[2]} tokens, got {k.ring}"
+        )
     if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
         raise _kvq.Error(
             f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
@@ -168,8 +193,8 @@ def attention(
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
     q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
-    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all. A query that
-    sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
+    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all, as far as the
+    caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
     gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
     own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
     several threads at once are fine.
@@ -200,10 +225,12 @@ def attention(
         (k.has_window, v.has_window),
         scale,
         bool(causal),
+        (k.page is not None, v.page is not None),
         splits=splits,
         openmp=threads > 1,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
     q = np.ascontiguousarray(q)
-    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out), None if threads == 1 else threads)
+    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
+    compiled.invoke("attention", arguments, None if threads == 1 else threads)
     return out

@@ -32,7 +32,7 @@
 
 // -----
 
-// expected-error@+1 {{expected one of codes, group, scale, zero, range, rule, layout, got 'scales'}}
+// expected-error@+1 {{expected one of codes, group, heads, scale, zero, range, rule, layout, got 'scales'}}
 #f = #kvq.format<codes = i4, group = [1, 32], scales = f16>
 
 // -----
@@ -42,7 +42,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, scale, zero, range, rule or layout}}
+// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rule or layout}}
 #f = #kvq.format<codes = none, scale = f16>
 
 // -----
@@ -231,3 +231,19 @@ func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i4, group = [8
 #f = #kvq.format<codes = #kvq.codebook<values = [0.0, 1.0e-45, 1.0]>, group = [1, *], scale = f16, range = norm>
 // expected-error@+1 {{range norm over 64 elements makes 0.0 of both 0.0 and 1.0e-45: expected values farther apart}}
 func.func private @f(!kvq.cache<1x1x8x64xf16, #f>)
+
+// -----
+
+// expected-error@+1 {{expected a group extent of at least 1 or '*', got 0}}
+#f = #kvq.format<codes = i4, group = [1, 32], heads = 0, scale = f16>
+
+// -----
+
+// expected-error@+1 {{expected no other field with codes = none}}
+#f = #kvq.format<codes = none, heads = *>
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], heads = 3, scale = f16>
+// expected-error@+1 {{group of 3 heads does not divide 8 KV heads}}
+func.func private @f(!kvq.cache<1x8x8x64xf16, #f>)

@@ -243,6 +243,42 @@ func.func @count_of_part_of_a_group(%x: tensor<6x64xf16>, %s: tensor<2x2xf16>, %
 
 // -----
 
+#f = #kvq.format<codes = i4, group = [1, 32], heads = 2, scale = f16>
+func.func @quantize_one_of_two_heads(%x: tensor<8x64xf16>, %c: tensor<8x64xi8>, %s: tensor<8x2xf16>) {
+  // expected-error@+1 {{expected ... x heads x tokens x head_dim with a static number of heads, which share metadata in #kvq.format<codes = i4, group = [1, 32], heads = 2, scale = f16, range = absmax>, got 'tensor<8x64xf16>'}}
+  %r:2 = kvq.quantize #f ins(%x : tensor<8x64xf16>) outs(%c, %s : tensor<8x64xi8>, tensor<8x2xf16>) -> tensor<8x64xi8>, tensor<8x2xf16>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], heads = *, scale = f16>
+func.func @dequantize_one_of_all_heads(%x: tensor<8x64xf16>, %c: tensor<8x64xi8>, %s: tensor<8x2xf16>) {
+  // expected-error@+1 {{expected ... x heads x tokens x head_dim with a static number of heads, which share metadata in}}
+  %r = kvq.dequantize #f ins(%c, %s : tensor<8x64xi8>, tensor<8x2xf16>) outs(%x : tensor<8x64xf16>) -> tensor<8x64xf16>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], heads = 4, scale = f16>
+func.func @heads_do_not_divide(%x: tensor<6x8x64xf16>, %c: tensor<6x8x64xi8>, %s: tensor<2x8x2xf16>) {
+  // expected-error@+1 {{group of 4 heads does not divide 6 KV heads}}
+  %r:2 = kvq.quantize #f ins(%x : tensor<6x8x64xf16>) outs(%c, %s : tensor<6x8x64xi8>, tensor<2x8x2xf16>) -> tensor<6x8x64xi8>, tensor<2x8x2xf16>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], heads = *, scale = f16>
+func.func @shared_scale_for_each_head(%x: tensor<6x8x64xf16>, %c: tensor<6x8x64xi8>, %s: tensor<6x8x2xf16>) {
+  // expected-error@+1 {{expected outputs of type 'tensor<1x8x2xf16>', got 'tensor<6x8x2xf16>'}}
+  %r:2 = kvq.quantize #f ins(%x : tensor<6x8x64xf16>) outs(%c, %s : tensor<6x8x64xi8>, tensor<6x8x2xf16>) -> tensor<6x8x64xi8>, tensor<6x8x2xf16>
+  return
+}
+
+// -----
+
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rule = #kvq.rule<metadata = unrounded, scale = nearest>>
 func.func @count_unrounded(%x: tensor<8x64xf16>, %s: tensor<8x2xf16>, %n: tensor<i64>) {
   // expected-error@+1 {{elements are counted under stored metadata: expected a rule with metadata = stored, got #kvq.format<}}

@@ -24,6 +24,8 @@
 // CHECK-DAG: #[[NORM:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm>
 // CHECK-DAG: #[[RMS:[a-z0-9]+]] = #kvq.format<codes = #kvq.codebook<lloyd_max = 2>, group = [8, 16], scale = bf16, range = rms>
 // CHECK-DAG: #[[SEARCH:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>
+// CHECK-DAG: #[[HEADS:[a-z0-9]+]] = #kvq.format<codes = i4, group = [8, 16], heads = *, scale = f16, range = absmax>
+// CHECK-DAG: #[[PAIR:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, *], heads = 2, scale = f16, range = absmax>
 // CHECK-DAG: #[[RULE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 16], scale = f16, range = absmax, rule = #kvq.rule<ties = up, quotient = reciprocal, metadata = unrounded, bounds = full, extremum = signed, scale = nearest>>
 // CHECK-DAG: #[[RULE2:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = minmax, rule = #kvq.rule<scale = nearest, least = 1.0e-06, constant = 0.5, fit = end, precision = f16>>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
@@ -58,7 +60,7 @@ func.func private @regions() attributes {
 // Codes, scales, zeros and ranges of each kind.
 
 // CHECK-LABEL: func.func private @kinds
-// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]], #[[RULE]], #[[RULE2]], #[[I4]]
+// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]], #[[HEADS]], #[[PAIR]], #[[RULE]], #[[RULE2]], #[[I4]]
 func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = i3, group = [1, 8], scale = bf16>,
   #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16>,
@@ -73,6 +75,8 @@ func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm>,
   #kvq.format<codes = #kvq.codebook<lloyd_max = 2>, group = [8, 16], scale = bf16, range = rms>,
   #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = point ui8, range = search<20>>,
+  #kvq.format<codes = i4, heads = *, group = [8, 16], scale = f16>,
+  #kvq.format<codes = i4, group = [1, *], heads = 2, scale = f16>,
   #kvq.format<codes = i4, group = [1, 16], scale = f16, rule = #kvq.rule<scale = nearest, extremum = signed, bounds = full, metadata = unrounded, ties = up, quotient = reciprocal>>,
   #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, rule = #kvq.rule<fit = end, scale = nearest, least = 1.0e-6, constant = 0.5, precision = f16>>,
   #kvq.format<codes = i4, group = [1, *], scale = f16, rule = #kvq.rule<ties = even, least = 0.0>>]}

@@ -50,9 +50,9 @@
 // 2. Whole groups: old tokens from the ring, new ones from the input.
 // CHECK:             %[[STORED:.*]]:3 = scf.for %[[ROW:.*]] = %[[OLD_FLUSHED]] to %[[NEW_FLUSHED]] step %[[C32]] iter_args(%[[CODES3:.*]] = %[[CODES1]], %[[SCALES3:.*]] = %[[SCALES1]], %[[ZEROS3:.*]] = %[[ZEROS1]])
 // CHECK:               %[[TOKEN:.*]] = arith.addi %[[ROW]], %[[C4]]
-// CHECK:               %[[AHEAD:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
 // CHECK:               %[[SCRATCH:.*]] = tensor.empty() : tensor<32x64xf16>
-// CHECK:               %[[BEHIND:.*]] = arith.subi %[[C0]], %[[AHEAD]]
+// CHECK:               %[[AHEAD:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
+// CHECK:               %[[BEHIND:.*]] = arith.subi %[[LENGTH]], %[[TOKEN]]
 // CHECK:               %[[OLD0:.*]] = arith.maxsi %[[BEHIND]], %[[C0]]
 // CHECK:               %[[OLD:.*]] = arith.minsi %[[OLD0]], %[[C32]]
 // CHECK:               %[[HALF:.*]] = scf.for %[[I:.*]] = %[[C0]] to %[[OLD]] step %[[C1]] iter_args(%[[GROUP:.*]] = %[[SCRATCH]])
@@ -200,4 +200,27 @@ func.func @residual(%x: tensor<1x3x?x64xf16>, %lengths: tensor<1xi64>, %flushed:
   %0 = kvq.append ins(%x : tensor<1x3x?x64xf16>) lengths(%lengths : tensor<1xi64>)
       flushed(%flushed : tensor<1xi64>) into(%c : !k) -> !k
   return %0 : !k
+}
+
+// -----
+
+// Heads that share metadata are gathered, and quantized together into their
+// codes and the one row of metadata.
+
+// CHECK-LABEL: func.func @shared_heads
+// CHECK-SAME: %[[CODES:.*]]: tensor<1x4x?x64xi8>, %[[SCALES:.*]]: tensor<1x2x?x4xf16>
+// CHECK: scf.for %[[HEAD:.*]] = %c0{{.*}} to %c4{{.*}} step %c2
+// CHECK: scf.for %[[ROW:[a-z0-9]+]] =
+// CHECK: %[[ALL:.*]] = tensor.empty() : tensor<2x1x64xf16>
+// CHECK: %[[GROUP:.*]] = scf.for %[[I:.*]] = {{.*}} iter_args(%{{.*}} = %[[ALL]])
+// CHECK: %[[ONE:.*]] = arith.addi %[[HEAD]], %[[I]]
+// CHECK: tensor.extract_slice %{{.*}}[0, %[[ONE]], %{{.*}}, 0] [1, 1, 1, 64]
+// CHECK: %[[PLACE:.*]] = arith.divui %[[HEAD]], %c2
+// CHECK: %[[BYTES:.*]] = tensor.extract_slice %{{.*}}[0, %[[HEAD]], %[[ROW]], 0] [1, 2, 1, 64] [1, 1, 1, 1] : tensor<1x4x?x64xi8> to tensor<2x1x64xi8>
+// CHECK: %[[SCALE:.*]] = tensor.extract_slice %{{.*}}[0, %[[PLACE]], %[[ROW]], 0] [1, 1, 1, 4] [1, 1, 1, 1] : tensor<1x2x?x4xf16> to tensor<1x1x4xf16>
+// CHECK: kvq.quantize #{{.*}} ins(%[[GROUP]] : tensor<2x1x64xf16>) outs(%[[BYTES]], %[[SCALE]] :
+!c = !kvq.cache<1x4x?x64xf16, #kvq.format<codes = i8, group = [1, 16], heads = 2, scale = f16>>
+func.func @shared_heads(%c: !c, %x: tensor<1x4x?x64xf32>, %n: tensor<1xi64>) -> !c {
+  %r = kvq.append ins(%x : tensor<1x4x?x64xf32>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+  return %r : !c
 }

@@ -260,3 +260,17 @@ func.func @load_exact(%c: !c, %b: index, %h: index, %lo: index, %hi: index)
   %1 = kvq.load_tile %c <recent> at [%b, %h] tokens [%lo to %hi] {tile = 16} : !c -> tensor<?x64xf16>
   return %0, %1 : tensor<?x64xf16>, tensor<?x64xf16>
 }
+
+// -----
+
+// A head's scales are those of the heads that it shares them with.
+
+// CHECK-LABEL: func.func @shared_scales
+// CHECK: %[[PLACE:.*]] = arith.divui %[[HEAD:.*]], %c4
+// CHECK: tensor.extract_slice %{{.*}}[%{{.*}}, %[[PLACE]], %{{.*}}, 0] [1, 1, %{{.*}}, 4] [1, 1, 1, 1] : tensor<1x2x?x4xf16> to tensor<?x4xf16>
+!c = !kvq.cache<1x8x?x64xf16, #kvq.format<codes = i8, group = [1, 16], heads = 4, scale = f16>>
+func.func @shared_scales(%c: !c, %b: index, %h: index, %lo: index, %hi: index) -> tensor<?x4xf16> {
+  %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi]
+      : !c -> tensor<?x64xi8>, tensor<?x4xf16>
+  return %0#1 : tensor<?x4xf16>
+}

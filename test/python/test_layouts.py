@@ -288,6 +288,20 @@ def test_cache_with_a_random_layout(rng):
     check_cache(*draw_layout(rng), rng)
 
 
+@pytest.mark.parametrize("storage", [dict(page=8, pages=40), dict(ring=24, keep_first=3)])
+def test_records_in_pages_and_rings(storage, rng):
+    """What is read back is what planar components give that lie in the same way."""
+    planar = "codes = i5, group = [1, 32], scale = f16"
+    x, q = rng.standard_normal((2, 2, 60, 64), np.float32), rng.standard_normal((2, 4, 1, 64), np.float32)
+    caches = [kvq.Cache(2, 2, 96, 64, kvq.Format(fmt), fill=0xFF, **storage) for fmt in (Q5_0, planar)]
+    for cache in caches:
+        cache.append(x[:, :, :20])
+        cache.append(x[:, :, 20:], [40, 17])
+    assert set(caches[0].storage()) == {"records"}
+    found, expected = (kvq.attention(q, cache, cache) for cache in caches)
+    assert np.array_equal(found, expected) and not np.isnan(found).any()
+
+
 def test_reports_split_records(rng):
     """Bytes of records are reported as the codes, scales and zeros in them, and sum up to what is allocated."""
     for fmt, codes, scales, zeros in ((Q4_0, 64, 8, 0), (Q5_1, 80, 8, 8), (ENGINES["vllm_int4"], 64, 4, 0)):

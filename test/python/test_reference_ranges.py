@@ -46,8 +46,8 @@ def test_sums_of_a_group_go_over_the_channels_first():
     # Rows 2^24, 1, 1 and 1, 1, 0: (2^24 + 1) + 1 stays 2^24, then 2 is added.
     # Transposed, 2^24 + 1 is 2^24, 1 + 1 is 2 and 1 + 0 is 1: 2^24 + 2, then 1 more is a tie and goes to 2^24 + 4.
     x = np.float32([[2**24, 1, 1], [1, 1, 0]])
-    assert group_sum(x.reshape(1, 1, 1, 2, 1, 3)).item() == 2**24 + 2
-    assert group_sum(x.T.reshape(1, 1, 1, 3, 1, 2)).item() == 2**24 + 4
+    assert group_sum(x.reshape(1, 1, 1, 1, 2, 1, 3)).item() == 2**24 + 2
+    assert group_sum(x.T.reshape(1, 1, 1, 1, 3, 1, 2)).item() == 2**24 + 4
 
 
 # --- clipping ------------------------------------------------------------------------------------------------------

@@ -224,6 +224,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `#kvq.codebook<...>` | the nearest value of a table; a code is its index |
     | | `none` | elements kept exact; no other field |
     | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` for channels is the whole head dimension |
+    | `heads` | a number, `*` | KV heads that share one scale too: so many that follow each other, or all; default 1 |
     | `scale` | `f16 bf16 f32` | stored type of a scale |
     | | `f8E8M0FNU` | a power of two, rounded up so that nothing saturates |
     | | `f8E4M3FN` | a small float; with integer codes of more than 4 bits rounded up |
@@ -269,17 +270,23 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     APFloatParameter<"ratio of clip, an f32; 1 with other ranges">:$clip,
     DefaultValuedParameter<"int64_t", "1",
         "ratios that search chooses from; 1 with other ranges">:$steps,
+    DefaultValuedParameter<"int64_t", "1",
+        "KV heads that share a scale; kWholeAxis for all">:$heads,
     "::mlir::kvq::RuleAttr":$rule,
     "::mlir::kvq::LayoutAttr":$layout);
   let extraClassDeclaration = [{
     /// The layout; planar where none is given.
     LayoutAttr getLayoutOrDefault() const;
+    /// The same format with another layout, which fits it.
+    FormatAttr withLayout(LayoutAttr layout) const;
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;
     /// The exact format: elements kept as they are.
     static FormatAttr getExact(::mlir::MLIRContext *context);
     /// Elements of a group, in a resolved format.
-    int64_t getGroupSize() const { return getTokens() * getChannels(); }
+    int64_t getGroupSize() const {
+      return getHeads() * getTokens() * getChannels();
+    }
     /// The numbers that the indices of a codebook stand for, in a resolved
     /// format.
     ::llvm::SmallVector<float> getCodebookValues() const;

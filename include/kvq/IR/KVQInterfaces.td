@@ -36,6 +36,9 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"Channels that share one scale, for rows of `headDim` "
                     "channels.",
       "int64_t", "getGroupChannels", (ins "int64_t":$headDim)>,
+    InterfaceMethod<"KV heads that share one scale, of `kvHeads`; 1 when exact. "
+                    "With `kvHeads` 0, not known, 0 stands for all.",
+      "int64_t", "getGroupHeads", (ins "int64_t":$kvHeads)>,
     InterfaceMethod<"Stored type of a scale; null when exact.",
       "::mlir::Type", "getScaleType">,
     InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
@@ -51,12 +54,19 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "::llvm::LogicalResult", "verifyHeadDim",
       (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
            "int64_t":$headDim)>,
+    InterfaceMethod<"Checks that the heads of a group divide `kvHeads`.",
+      "::llvm::LogicalResult", "verifyHeads",
+      (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
+           "int64_t":$kvHeads)>,
     InterfaceMethod<[{
         The format for rows of `headDim` channels: `*` as a number. The
         `build...` methods are those of such a format, since what a code stands
         for may depend on how many elements share its scale.
       }],
       "::mlir::kvq::FormatInterface", "resolve", (ins "int64_t":$headDim)>,
+    InterfaceMethod<"As `resolve`, for `*` heads of `kvHeads`.",
+      "::mlir::kvq::FormatInterface", "resolveHeads",
+      (ins "int64_t":$kvHeads)>,
     InterfaceMethod<[{
         What has to be known of a group's elements to give its scale and zero.
       }],

@@ -128,6 +128,32 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def AssignLayoutPass : Pass<"kvq-assign-layout"> {
+  let summary = "Writes out the layouts that formats leave open";
+  let description = [{
+    Every `#kvq.format` with codes and without a layout, in types and attributes,
+    gets the one that it has been taken for: `#kvq.layout<codes = planar>`, on
+    every target. An explicit layout stays, as it holds on every target.
+
+    Of test/Transforms/assign-layout.mlir, abridged:
+
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+    ```
+    becomes
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16,
+        range = absmax, layout = #kvq.layout<codes = planar>>>
+    ```
+
+    It is in no pipeline, since later passes take an open layout for the same; it
+    is for storage that outlives the program that wrote it. Functions whose
+    signatures have to agree are to be converted together.
+
+    Numerics: bit-exact; no byte changes.
+  }];
+}
+
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
   let summary = "Splits attention into work items over sequence, query token, "
                 "KV head and token range";
@@ -345,10 +371,10 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let description = [{
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
-    `kvq.append`, `kvq.reorder` and `kvq.load_tile` become tensor ops on the components, and
-    `kvq.truncate` arithmetic on the counts. Any
-    other op that still carries a cache is an error naming it. Attributes of an
-    argument or a result hold for each of its components.
+    `kvq.append`, `kvq.reorder`, `kvq.shift` and `kvq.load_tile` become tensor ops on
+    the components, and `kvq.truncate` arithmetic on the counts. Any other op that
+    still carries a cache is an error naming it. Attributes of an argument or a
+    result hold for each of its components.
 
     Of test/Transforms/expand-caches.mlir:
 
@@ -380,13 +406,18 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     ```
 
     Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
-    recent window are gathered into scratch; with `tile` it has a static size.
+    recent window are gathered into scratch; with `tile` it has a static size. So
+    are tiles of a paged cache that may span pages: what lies in each page is a
+    slice of the pool, which is unpacked or copied into the tile. Where groups of
+    several tokens keep a tile within a page, nothing is copied.
 
     An append is a loop over sequences and heads of three steps
     (test/Transforms/expand-caches-append.mlir): new tokens that belong to the
     exact first ones are stored there; token groups that leave the recent window
     are gathered, old tokens from the ring and new ones from the input,
-    quantized, packed and stored; the rest goes into the ring. It reads and
+    quantized, packed and stored; the rest goes into the ring. With a page table,
+    the page of each group is read from it. Tokens with slots are a loop over
+    tokens and heads instead. An append reads and
     writes the same rows of a component, so that it bufferizes in place.
 
     Numerics: bit-exact.
@@ -605,6 +636,8 @@ def ReportFootprintPass : Pass<"kvq-report-footprint", "::mlir::ModuleOp"> {
       the other two columns are known.
     - `fixed` is what storage for no tokens takes: the exact windows.
     - `per token` is what each further token adds, averaged over a token group.
+    - `page_tails`, of paged caches alone, are the rows of each sequence's last page
+      that hold no token; no page counts as shared.
     - `padding` is what no code fills at the end of rows; `alignment`, beside the
       total, is what is left unused between components that lie one after the
       other in one block of memory.

@@ -34,8 +34,8 @@ static constexpr int64_t kMaxRound = 8;
 // Plan
 //===----------------------------------------------------------------------===//
 
-/// Whether the last axis of `type` is contiguous and, where `withOuter`, the one
-/// before continues it.
+/// Whether the last axis of `type` is contiguous and, where `withOuter`, the
+/// one before continues it.
 static bool isContiguous(MemRefType type, bool withOuter) {
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -46,7 +46,7 @@ static bool isContiguous(MemRefType type, bool withOuter) {
                         strides[strides.size() - 2] == type.getShape().back());
 }
 
-/// The value of `expr` where axis `axis`, which alone it depends on, is `value`.
+/// The value of `expr` where `axis`, which alone it depends on, is `value`.
 static std::optional<int64_t> evaluate(AffineExpr expr, unsigned axis,
                                        int64_t value) {
   MLIRContext *context = expr.getContext();
@@ -107,8 +107,8 @@ static std::optional<RoundRead> planRead(const RoundPlan &plan,
   return read;
 }
 
-/// The widest element that lies in lanes, in bits; 0 if one cannot. What follows
-/// from the place in a round alone is a constant, whatever its width.
+/// The widest element that lies in lanes, in bits; 0 if one cannot. What
+/// follows from the place in a round alone is a constant, whatever its width.
 static unsigned getWidestElement(const RoundPlan &plan) {
   linalg::GenericOp op = plan.op;
   unsigned widest = 8;
@@ -147,8 +147,8 @@ static unsigned getWidestElement(const RoundPlan &plan) {
   return canLie ? widest : 0;
 }
 
-/// Plans with the last axes of the output as lanes: the last one inside a round,
-/// or all of its own.
+/// Plans with the last axes of the output as lanes: two of them, of which the
+/// last is inside a round, or one.
 static FailureOr<RoundPlan> planAxes(linalg::GenericOp op, bool hasInnerAxis,
                                      int64_t vectorWidth) {
   RoundPlan plan;
@@ -289,7 +289,8 @@ Value RoundEmitter::readInput(OpOperand *input, const RoundRead &read,
                                   getOuterIndices(input, type.getRank()));
   unsigned outer =
       type.getRank() - (read.window != 0) - unsigned(read.hasInnerAxis);
-  int64_t size = read.window == 0 ? type.getShape().back() : read.window * count;
+  int64_t size =
+      read.window == 0 ? type.getShape().back() : read.window * count;
   Value window = loadLanes(input->get(), getOuterIndices(input, outer), round,
                            read.window, read.hasInnerAxis, size);
   SmallVector<int64_t> lanes;
@@ -389,7 +390,8 @@ void RoundEmitter::emitOuter(ArrayRef<unsigned> axes) {
       map.getResultPosition(getAffineDimExpr(axes.front(), map.getContext()));
   Value extent =
       builder.createOrFold<memref::DimOp>(loc, output->get(), *position);
-  auto loop = scf::ForOp::create(builder, loc, constant(0), extent, constant(1));
+  auto loop =
+      scf::ForOp::create(builder, loc, constant(0), extent, constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   indices[axes.front()] = loop.getInductionVar();

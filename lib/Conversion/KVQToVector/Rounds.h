@@ -1,4 +1,4 @@
-//===- Rounds.h - Ops that read in another order than they write -*- C++ -*-===//
+//===- Rounds.h - Reads in another order than writes ------------*- C++ -*-===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

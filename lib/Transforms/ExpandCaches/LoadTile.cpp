@@ -24,6 +24,14 @@ struct LoadTilePattern : OpConversionPattern<LoadTileOp> {
                   ConversionPatternRewriter &rewriter) const override;
 };
 
+/// A part of a tile: codes, scales, zeros or values.
+struct TilePart {
+  /// The component that holds it as it is; without one, it is unpacked.
+  std::optional<ComponentKind> kind;
+  int64_t rowSize;
+  Type elementType;
+};
+
 /// Builds the loads of one tile.
 class TileLoader {
 public:
@@ -33,7 +41,10 @@ public:
         cache(op.getCache().getType()), components(adaptor.getCache()),
         batch(adaptor.getBatch().front()), head(adaptor.getHead().front()),
         begin(adaptor.getBegin().front()),
-        extent(math.sub(adaptor.getEnd().front(), begin)) {}
+        extent(math.sub(adaptor.getEnd().front(), begin)),
+        tokenRows(cache, batch, getOptional(adaptor.getPages())) {
+    listParts();
+  }
 
   SmallVector<Value> load();
 
@@ -41,24 +52,25 @@ private:
   Value getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
   }
-  RowSlice getRows(Value row, OpFoldResult count) {
-    return {batch, head, row, count};
-  }
-  /// Scratch that holds the tile's rows: of static size where the tile has a
-  /// bound, so that it can live on the stack.
+  /// Scratch for the tile's rows of one kind: of static size where the tile has
+  /// a bound, so that it can live on the stack.
   Value createScratch(int64_t rowSize, Type elementType);
   Value trimScratch(Value scratch) {
-    return op.getTile() ? extractLeadingRows(builder, loc, scratch, extent)
+    return op.getTile() ? extractRows(builder, loc, scratch,
+                                      builder.getIndexAttr(0), extent)
                         : scratch;
   }
-  Value createTrimmedScratch(int64_t rowSize, Type elementType) {
-    return trimScratch(createScratch(rowSize, elementType));
-  }
 
-  Value loadRange(ComponentKind kind, Value row);
-  Value loadMetadata(ComponentKind kind, Value row);
-  SmallVector<Value> loadCodes(Value row);
+  Value loadFirst();
   Value gatherRecent();
+  void listParts();
+  Value extractRowsOf(ComponentKind kind, const RowPlace &place,
+                      OpFoldResult count, OpBuilder &nested);
+  SmallVector<Value> unpackRows(const RowPlace &place, OpFoldResult count,
+                                OpBuilder &nested,
+                                llvm::function_ref<Value(unsigned)> getTarget);
+  SmallVector<Value> loadWithinBlock(Value row);
+  SmallVector<Value> gatherRuns(Value row);
 
   OpBuilder &builder;
   Location loc;
@@ -69,6 +81,10 @@ private:
   Value batch, head, begin;
   /// Tokens of the tile.
   Value extent;
+  TokenRows tokenRows;
+  SmallVector<TilePart> parts;
+  /// The components that are unpacked.
+  SmallVector<ComponentKind> packed;
 };
 
 } // namespace
@@ -80,62 +96,10 @@ Value TileLoader::createScratch(int64_t rowSize, Type elementType) {
   return tensor::EmptyOp::create(builder, loc, shape, elementType);
 }
 
-/// Rows that lie in a component one after the other.
-Value TileLoader::loadRange(ComponentKind kind, Value row) {
-  return getRows(row, extent).extract(builder, loc, getComponent(kind));
-}
-
-/// Rows of metadata, or of records of them: one for each token, or for the
-/// group that all of the tile lies in.
-Value TileLoader::loadMetadata(ComponentKind kind, Value row) {
-  int64_t group = cache.getTokenGroup();
-  if (group == 1)
-    return loadRange(kind, row);
-  return getRows(math.div(row, group), builder.getIndexAttr(1))
-      .extract(builder, loc, getComponent(kind));
-}
-
-/// Codes, scales and zeros: unpacked into scratch, unless they lie in memory as
-/// they are.
-SmallVector<Value> TileLoader::loadCodes(Value row) {
-  FormatInterface format = cache.getFormat();
-  int64_t headDim = cache.getHeadDim();
-  int64_t groups = headDim / format.getGroupChannels(headDim);
-  RowLayout layout = format.getRowLayout(headDim);
-  SmallVector<Value> packed;
-  if (layout.codes.exists())
-    packed.push_back(loadRange(ComponentKind::Codes, row));
-  if (layout.records.exists())
-    packed.push_back(loadMetadata(ComponentKind::Records, row));
-  SmallVector<Value> loaded = packed;
-  if (!layout.isUnpacked()) {
-    SmallVector<Value> scratch = {createTrimmedScratch(headDim, builder.getI8Type())};
-    auto addMetadata = [&](Type type) {
-      // One row serves all tokens of several.
-      if (cache.getTokenGroup() == 1)
-        scratch.push_back(createTrimmedScratch(groups, type));
-      else
-        scratch.push_back(
-            tensor::EmptyOp::create(builder, loc, {1, groups}, type));
-    };
-    if (layout.storesScales())
-      addMetadata(format.getScaleType());
-    if (layout.storesZeros())
-      addMetadata(format.getZeroType());
-    loaded = UnpackOp::create(builder, loc, TypeRange(ValueRange(scratch)),
-                              format, packed, scratch)
-                 .getResults();
-  }
-  SmallVector<Value> results = {loaded.front()};
-  ArrayRef<Value> stored = ArrayRef(loaded).drop_front();
-  auto takeMetadata = [&](ComponentKind kind, bool isStored) {
-    results.push_back(isStored ? stored.consume_front()
-                               : loadMetadata(kind, row));
-  };
-  takeMetadata(ComponentKind::Scales, layout.storesScales());
-  if (format.getZeroType())
-    takeMetadata(ComponentKind::Zeros, layout.storesZeros());
-  return results;
+/// Tokens whose rows are their positions.
+Value TileLoader::loadFirst() {
+  return RowSlice{batch, head, begin, extent}.extract(
+      builder, loc, getComponent(ComponentKind::First));
 }
 
 /// Tokens of the recent window may wrap round the end of its ring, so they are
@@ -146,7 +110,7 @@ Value TileLoader::gatherRecent() {
   auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(begin, i));
-    Value source = getRows(slot, one).extract(nested, loc, ring);
+    Value source = RowSlice{batch, head, slot, one}.extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
   Value tile = createScratch(cache.getHeadDim(), cache.getElementType());
@@ -154,15 +118,136 @@ Value TileLoader::gatherRecent() {
       fillRows(builder, loc, tile, math.constant(0), extent, copyRow));
 }
 
+/// Says what a tile of quantized tokens (of an exact cache's tokens) consists
+/// of.
+void TileLoader::listParts() {
+  FormatInterface format = cache.getFormat();
+  int64_t headDim = cache.getHeadDim();
+  if (format.isExact()) {
+    parts = {{ComponentKind::Values, headDim, cache.getElementType()}};
+    return;
+  }
+  RowLayout layout = format.getRowLayout(headDim);
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  auto add = [&](ComponentKind kind, bool isPacked, int64_t rowSize,
+                 Type type) {
+    parts.push_back(
+        {isPacked ? std::nullopt : std::optional(kind), rowSize, type});
+  };
+  bool isPacked = !layout.isUnpacked();
+  add(ComponentKind::Codes, isPacked, headDim, builder.getI8Type());
+  add(ComponentKind::Scales, layout.storesScales(), groups,
+      format.getScaleType());
+  if (Type zero = format.getZeroType())
+    add(ComponentKind::Zeros, layout.storesZeros(), groups, zero);
+  if (isPacked && layout.codes.exists())
+    packed.push_back(ComponentKind::Codes);
+  if (layout.records.exists())
+    packed.push_back(ComponentKind::Records);
+}
+
+/// The rows of a component for `count` tokens from `place` on.
+Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
+                                OpFoldResult count, OpBuilder &nested) {
+  IndexMath math(nested, loc);
+  RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+  // One row of metadata serves all tokens of a group of several.
+  if (cache.getTokenGroup() == 1 || !isMetadata(kind))
+    rows.count = count;
+  return rows.extract(nested, loc, getComponent(kind));
+}
+
+/// What `count` tokens from `place` on hold in packed components, unpacked into
+/// `getTarget` of each part that is.
+SmallVector<Value>
+TileLoader::unpackRows(const RowPlace &place, OpFoldResult count,
+                       OpBuilder &nested,
+                       llvm::function_ref<Value(unsigned)> getTarget) {
+  if (packed.empty())
+    return {};
+  SmallVector<Value> sources, targets;
+  for (ComponentKind kind : packed)
+    sources.push_back(extractRowsOf(kind, place, count, nested));
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (!part.kind)
+      targets.push_back(getTarget(index));
+  auto unpack =
+      UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
+                       cache.getFormat(), sources, targets);
+  return llvm::to_vector_of<Value>(unpack.getResults());
+}
+
+/// Tokens that lie one after the other: slices of storage, but for what has to
+/// be unpacked.
+SmallVector<Value> TileLoader::loadWithinBlock(Value row) {
+  RowPlace place = tokenRows.locate(builder, loc, row);
+  auto createTarget = [&](unsigned index) -> Value {
+    const TilePart &part = parts[index];
+    bool isOneRow = index != 0 && cache.getTokenGroup() != 1;
+    if (isOneRow)
+      return tensor::EmptyOp::create(builder, loc, {1, part.rowSize},
+                                     part.elementType);
+    return trimScratch(createScratch(part.rowSize, part.elementType));
+  };
+  SmallVector<Value> unpacked =
+      unpackRows(place, extent, builder, createTarget);
+  ArrayRef<Value> rest = unpacked;
+  SmallVector<Value> tile;
+  for (const TilePart &part : parts)
+    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, extent, builder)
+                             : rest.consume_front());
+  return tile;
+}
+
+/// Tokens that may lie apart: their rows are copied run by run, packed ones
+/// unpacked on the way.
+SmallVector<Value> TileLoader::gatherRuns(Value row) {
+  SmallVector<Value> scratch;
+  for (const TilePart &part : parts)
+    scratch.push_back(createScratch(part.rowSize, part.elementType));
+  auto copyRun = [&](OpBuilder &nested, Location loc, Value first, Value count,
+                     ValueRange carried) {
+    IndexMath math(nested, loc);
+    RowPlace place = tokenRows.locate(nested, loc, first);
+    Value offset = math.sub(first, row);
+    auto getTarget = [&](unsigned index) {
+      return extractRows(nested, loc, carried[index], offset, count);
+    };
+    SmallVector<Value> unpacked = unpackRows(place, count, nested, getTarget);
+    ArrayRef<Value> rest = unpacked;
+    SmallVector<Value> tile;
+    for (auto [index, part] : llvm::enumerate(parts)) {
+      Value filled;
+      if (part.kind) {
+        Value source = extractRowsOf(*part.kind, place, count, nested);
+        filled =
+            linalg::CopyOp::create(nested, loc, source, getTarget(index))
+                .getResult(0);
+      } else {
+        filled = rest.consume_front();
+      }
+      tile.push_back(
+          insertRows(nested, loc, filled, carried[index], offset, count));
+    }
+    return tile;
+  };
+  SmallVector<Value> tile = tokenRows.forEachRun(
+      builder, loc, row, math.add(row, extent), scratch, copyRun);
+  for (Value &part : tile)
+    part = trimScratch(part);
+  return tile;
+}
+
 SmallVector<Value> TileLoader::load() {
   if (op.getRegion() == TokenRegion::First)
-    return {loadRange(ComponentKind::First, begin)};
+    return {loadFirst()};
   if (op.getRegion() == TokenRegion::Recent)
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
-  if (cache.getFormat().isExact())
-    return {loadRange(ComponentKind::Values, row)};
-  return loadCodes(row);
+  // A tile of groups of several tokens lies within one of them.
+  if (tokenRows.areScattered() && cache.getTokenGroup() == 1)
+    return gatherRuns(row);
+  return loadWithinBlock(row);
 }
 
 LogicalResult

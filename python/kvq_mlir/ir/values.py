@@ -1,12 +1,21 @@
-"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [rows, tokens, dim]."""
+"""Codes of whole arrays: quantize, dequantize, pack.
+
+Arrays are [rows, tokens, dim], or [rows, heads, tokens, dim] where heads share metadata: heads is None, or their number.
+"""
 
 from .attention import READ_ONLY
 
 
-def _metadata(groups: int, scale: str, zero: str | None) -> list[tuple[str, str]]:
+def _rows(heads: int | None, dim: int, element: str) -> str:
+    """The type of an array with rows of `dim` elements."""
+    return f"tensor<?x{'' if heads is None else f'{heads}x'}?x{dim}x{element}>"
+
+
+def _metadata(heads: int | None, groups: int, scale: str, zero: str | None) -> list[tuple[str, str]]:
     """Names and types of what goes with the codes."""
-    parts = [("scales", f"tensor<?x?x{groups}x{scale}>")]
-    return parts + ([("zeros", f"tensor<?x?x{groups}x{zero}>")] if zero else [])
+    shared = None if heads is None else 1
+    parts = [("scales", _rows(shared, groups, scale))]
+    return parts + ([("zeros", _rows(shared, groups, zero))] if zero else [])
 
 
 def _names(parts: list[tuple[str, str]], suffix: str = "") -> str:
@@ -32,22 +41,27 @@ func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
 """
 
 
-def quantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int, element: str) -> str:
+def quantize(
+    fmt: str, scale: str, zero: str | None, heads: int | None, dim: int, groups: int, element: str
+) -> str:
     """@quantize(values, codes, scales, zeros?)."""
-    coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]
-    return _function("quantize", fmt, [("values", f"tensor<?x?x{dim}x{element}>")], coded)
+    coded = [("codes", _rows(heads, dim, "i8")), *_metadata(heads, groups, scale, zero)]
+    return _function("quantize", fmt, [("values", _rows(heads, dim, element))], coded)
 
 
-def count_saturated(fmt: str, scale: str, zero: str | None, dim: int, groups: int, element: str) -> str:
+def count_saturated(
+    fmt: str, scale: str, zero: str | None, heads: int | None, dim: int, groups: int, element: str
+) -> str:
     """@count_saturated(values, scales, zeros?, counts): adds to the counts."""
-    inputs = [("values", f"tensor<?x?x{dim}x{element}>"), *_metadata(groups, scale, zero)]
-    return _function("count_saturated", fmt, inputs, [("counts", "tensor<?xi64>")])
+    inputs = [("values", _rows(heads, dim, element)), *_metadata(heads, groups, scale, zero)]
+    counts = "tensor<?xi64>" if heads is None else f"tensor<?x{heads}xi64>"
+    return _function("count_saturated", fmt, inputs, [("counts", counts)])
 
 
-def dequantize(fmt: str, scale: str, zero: str | None, dim: int, groups: int) -> str:
+def dequantize(fmt: str, scale: str, zero: str | None, heads: int | None, dim: int, groups: int) -> str:
     """@dequantize(codes, scales, zeros?, values)."""
-    coded = [("codes", f"tensor<?x?x{dim}xi8>"), *_metadata(groups, scale, zero)]
-    return _function("dequantize", fmt, coded, [("values", f"tensor<?x?x{dim}xf32>")])
+    coded = [("codes", _rows(heads, dim, "i8")), *_metadata(heads, groups, scale, zero)]
+    return _function("dequantize", fmt, coded, [("values", _rows(heads, dim, "f32"))])
 
 
 def pack(fmt: str, dim: int, groups: int, metadata: tuple[str, ...], rows: tuple[int, ...]) -> str:

@@ -15,8 +15,8 @@ from .metadata import decode_metadata
 class Calibration:
     """Given values of one side of one layer, for a format that asks for them.
 
-    outer: float32 [heads], or [1] for all heads: the outer scale of a two-level one.
-    scales, zeros: the stored scales and zeros of a static range, [heads, dim/g] or [1, dim/g], in the format's types.
+    outer: float32 [heads/h], or [1] for all heads: the outer scale of a two-level one.
+    scales, zeros: the stored scales and zeros of a static range, [heads/h, dim/g] or [1, dim/g], in the format's types.
     mean: what `center` subtracts, [heads, dim] or [1, dim], stored in the type of `center`.
     signs: int8 [dim] of 1 and -1, by which channels are multiplied before a rotation. Optional.
     """
@@ -32,18 +32,18 @@ class Calibration:
 
     def check(self, fmt: Format, heads: int, dim: int) -> None:
         """ValueError, with what was expected and found, unless this is what `fmt` needs for rows of `dim` elements."""
-        needs = _needs(fmt)
+        needs, groups = _needs(fmt), 1 if fmt.codes is None else heads // fmt.group_heads(heads)
         for name in self.FIELDS:
             if (getattr(self, name) is None) == needs[name]:
                 what = "needs" if needs[name] else "has no use for"
                 raise ValueError(f"'{fmt}' {what} a given '{name}'")
         if self.outer is not None:
-            _check_array("outer", self.outer, np.dtype(np.float32), [(heads,), (1,)])
+            _check_array("outer", self.outer, np.dtype(np.float32), [(groups,), (1,)])
             lowest, highest = self.OUTER_RANGE
             if not np.all((self.outer >= lowest) & (self.outer <= highest)):
                 raise ValueError(f"outer scales must be within 2^-100 ... 2^100, got {self.outer.tolist()}")
         if self.scales is not None:
-            self._check_static(fmt, heads, dim)
+            self._check_static(fmt, groups, dim)
         if self.mean is not None:
             _check_array("mean", self.mean, fmt.center.dtype, [(heads, dim), (1, dim)])
             if not np.isfinite(decode_metadata(self.mean, fmt.center)).all():

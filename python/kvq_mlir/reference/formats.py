@@ -39,7 +39,8 @@ class Format:
     """How a group of elements is represented.
 
     codes: the code type, or None for `codes = none` (everything exact; then the other fields are None).
-    group: (tokens, channels); None means the whole axis (`*`), for tokens only with a static range.
+    group: (tokens, channels); None means the whole axis (`*`), for tokens only with a static range. heads: how many heads
+    share a scale too, each so many that follow each other; None means all.
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
     rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
@@ -57,11 +58,14 @@ class Format:
     outer: FloatType | None = None
     rotate: int | None = None
     center: FloatType | None = None
+    heads: int | None = 1
     rule: Rule = Rule()
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
+            if self.heads != 1:
+                raise ValueError("'heads' given, but codes = none stores elements exactly and has no heads")
             if self.rule != Rule():
                 raise ValueError("'rule' given, but codes = none stores elements exactly and has no rule")
             for name in ("group", "scale", "zero", "range", "outer", "rotate", "center", "layout"):
@@ -106,14 +110,21 @@ class Format:
         """The range policy, parsed."""
         return Range.parse(self.range)
 
-    def codes_for(self, dim: int) -> CodeType | FloatCodes | Codebook:
-        """The codes of rows of `dim` elements: with range = norm the codebook's values depend on the group's size."""
+    def codes_for(self, dim: int, heads: int = 1) -> CodeType | FloatCodes | Codebook:
+        """The codes of `heads` heads of `dim` elements: with range = norm the values depend on the group's size."""
         codes = replace(self.codes, ties=self.rule.ties)
         if isinstance(codes, CodeType):
             codes = replace(codes, full=self.rule.bounds == "full")
         if self.policy.kind != "norm":
             return codes
-        return codes.over_root(self.group[0] * self.channels(dim))
+        return codes.over_root(self.group_heads(heads) * self.group[0] * self.channels(dim))
+
+    def group_heads(self, heads: int) -> int:
+        """h for `heads` heads; ValueError with both numbers if groups do not tile them."""
+        group = heads if self.heads is None else self.heads
+        if heads % max(group, 1):
+            raise ValueError(f"{heads} heads are not divisible by the group's {group} heads")
+        return group
 
     def _default_range(self) -> str:
         return "absmax" if self.zero is None else "minmax"
@@ -144,6 +155,8 @@ class Format:
             return "codes = none"
         outer = "" if self.outer is None else f" of {self.outer}"
         parts = [f"codes = {self.codes}", f"group = [{_size(self.group[0])}, {_size(self.group[1])}]"]
+        if self.heads != 1:
+            parts.append(f"heads = {_size(self.heads)}")
         parts.append(f"scale = {self.scale}{outer}")
         if self.zero is not None:
             parts.append(f"zero = {self.zero}")
@@ -226,6 +239,12 @@ def _parse_group(value: str) -> tuple[int | None, int | None]:
     return sizes
 
 
+def _parse_heads(value: str) -> int | None:
+    if not re.fullmatch(r"\*|[1-9][0-9]*", value):
+        raise ValueError(f"expected heads = number or heads = *, got '{value}'")
+    return None if value == "*" else int(value)
+
+
 def _parse_zero(value: str) -> Zero:
     kind, _, type_name = value.partition(" ")
     if kind not in Zero.KINDS or not type_name.strip():
@@ -264,6 +283,7 @@ def _parse_center(value: str) -> FloatType:
 _FIELD_PARSERS: dict[str, Callable] = {
     "codes": _parse_codes,
     "group": _parse_group,
+    "heads": _parse_heads,
     "scale": _parse_scale,
     "zero": _parse_zero,
     "range": str,

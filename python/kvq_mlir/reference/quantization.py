@@ -48,8 +48,8 @@ def quantize(
     """Quantize x [batch, heads, tokens, dim] (float16 or float32) for a cache whose element type is `dtype`.
 
     Returns (codes, scales, zeros): codes of x's shape, int8 for signed integers, else uint8 (bit patterns for float
-    codes, indices for codebooks); scales [batch, heads, tokens/n, dim/g] as the scale type is stored, [batch, heads, 1,
-    dim/g] where static; zeros likewise, or None without a zero.
+    codes, indices for codebooks); scales [batch, heads/h, tokens/n, dim/g] as the scale type is stored, [batch, heads/h,
+    1, dim/g] where static; zeros likewise, or None without a zero.
     Raises ValueError, with both numbers, if groups tile neither the tokens nor the row, for `codes = none`, and if
     the calibration is not what the format needs.
     """
@@ -90,10 +90,11 @@ def _quantize(x: np.ndarray, fmt: Format, dtype: str, calibration: Calibration |
     fmt.channels(dim)
     calibration = _checked(calibration, fmt, heads, dim)
     grouped = _grouped(prepare(elements, fmt, calibration), fmt)
-    outer, codes_type = _by_head(calibration.outer, 4), fmt.codes_for(dim)
+    outer, codes_type = _by_head(calibration.outer, 5), fmt.codes_for(dim, heads)
 
     if fmt.policy.kind == "static":
-        stored = _given(calibration.scales, batch, heads), _given(calibration.zeros, batch, heads)
+        groups = heads // fmt.group_heads(heads)
+        stored = _given(calibration.scales, batch, groups), _given(calibration.zeros, batch, groups)
         scales, zeros = _decoded(*stored, fmt, outer)
     elif fmt.rule.metadata == "unrounded":
         stored, scales, zeros = _unrounded(grouped, fmt, codes_type)
@@ -111,7 +112,7 @@ def _quantize(x: np.ndarray, fmt: Format, dtype: str, calibration: Calibration |
         saturated=int(np.sum(usable & codes_type.saturates(quotient))),
         nans=int(np.isnan(grouped).sum()) if fmt.policy.kind == "static" else 0,
     )
-    scales, zeros = (None if part is None else part[..., 0, :, 0] for part in stored)
+    scales, zeros = (None if part is None else part[:, :, 0, :, 0, :, 0] for part in stored)
     return _Result(codes, scales, zeros, clipped)
 
 
@@ -202,32 +203,36 @@ def _by_head(given: np.ndarray | None, trailing: int) -> np.ndarray | None:
 
 
 def _given(stored: np.ndarray | None, batch: int, heads: int) -> np.ndarray | None:
-    """Static metadata [heads or 1, dim/g] as that of one group of tokens, [batch, heads, 1, 1, dim/g, 1]."""
+    """Static metadata [heads/h or 1, dim/g] as that of one group of tokens, [batch, heads/h, 1, 1, 1, dim/g, 1]."""
     if stored is None:
         return None
-    return np.broadcast_to(stored[:, None, None, :, None], (batch, heads, 1, 1, stored.shape[1], 1))
+    return np.broadcast_to(stored[:, None, None, None, :, None], (batch, heads, 1, 1, 1, stored.shape[1], 1))
 
 
 def _grouped(elements: np.ndarray, fmt: Format) -> np.ndarray:
-    """View [batch, heads, tokens, dim] as [batch, heads, tokens/n, n, dim/g, g]."""
+    """View [batch, heads, tokens, dim] as [batch, heads/h, h, tokens/n, n, dim/g, g]."""
     batch, heads, tokens, dim = elements.shape
-    n, g = fmt.group[0], fmt.channels(dim)
+    h, n, g = fmt.group_heads(heads), fmt.group[0], fmt.channels(dim)
     if n is None:
-        return elements.reshape(batch, heads, 1, tokens, dim // g, g)
+        return elements.reshape(batch, heads // h, h, 1, tokens, dim // g, g)
     if tokens % n:
         raise ValueError(f"{tokens} tokens do not fill groups of {n} tokens")
-    return elements.reshape(batch, heads, tokens // n, n, dim // g, g)
+    return elements.reshape(batch, heads // h, h, tokens // n, n, dim // g, g)
 
 
 def _per_element(stored: np.ndarray, codes: np.ndarray, fmt: Format) -> np.ndarray:
-    """Metadata [..., tokens/n, dim/g] repeated to the shape of the codes [..., tokens, dim]."""
-    tokens, dim = codes.shape[-2:]
+    """Metadata [..., heads/h, tokens/n, dim/g] repeated to the shape of the codes [..., heads, tokens, dim]."""
+    *leading, tokens, dim = codes.shape
     static, g = fmt.group[0] is None, fmt.channels(dim)
     n = max(tokens, 1) if static else fmt.tokens
-    expected = (*codes.shape[:-2], 1 if static else tokens // n, dim // g)
+    h = fmt.group_heads(leading[-1]) if leading else 1
+    if leading:
+        leading[-1] //= h
+    expected = (*leading, 1 if static else tokens // n, dim // g)
     if (tokens % n and not static) or stored.shape != expected:
         raise ValueError(f"codes of shape {codes.shape} need metadata of shape {expected}, got {stored.shape}")
-    return np.repeat(np.repeat(stored, n, axis=-2)[..., :tokens, :], g, axis=-1)
+    stored = np.repeat(np.repeat(stored, n, axis=-2)[..., :tokens, :], g, axis=-1)
+    return np.repeat(stored, h, axis=-3) if h > 1 else stored
 
 
 def _dequantize(codes, scales, zeros, fmt: Format, calibration: Calibration | None, dtype) -> np.ndarray:
@@ -240,7 +245,8 @@ def _dequantize(codes, scales, zeros, fmt: Format, calibration: Calibration | No
         outer = outer[0]
     scales, zeros = _decoded(scales, zeros, fmt, outer)
     scales, zeros = (None if part is None else _per_element(part, codes, fmt).astype(dtype) for part in (scales, zeros))
-    return metadata.values(fmt.codes_for(dim).values(codes).astype(dtype), scales, zeros, fmt)
+    heads = codes.shape[-3] if codes.ndim > 2 else 1
+    return metadata.values(fmt.codes_for(dim, heads).values(codes).astype(dtype), scales, zeros, fmt)
 
 
 @_quiet

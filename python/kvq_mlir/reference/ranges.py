@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -53,6 +54,10 @@ class Range:
         return self.kind if self.parameter is None else f"{self.kind}<{self.parameter}>"
 
 
+# Of groups as [batch, heads/h, h, tokens/n, n, dim/g, g], the axes inside a group.
+GROUP_AXES = (2, 4, 6)
+
+
 def tree_sum(x: np.ndarray, axis: int) -> np.ndarray:
     """Float32 sums over an axis (kept, of size 1): padded with zeros to a power of two, then neighbours first."""
     x = np.moveaxis(x, axis, -1)
@@ -64,20 +69,22 @@ def tree_sum(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def group_sum(grouped: np.ndarray) -> np.ndarray:
-    """Sums over the groups of [batch, heads, tokens/n, n, dim/g, g]: over the channels, then over the tokens."""
-    return tree_sum(tree_sum(grouped, 5), 3)
+    """Sums over groups: over the channels, then over the tokens, then over the heads."""
+    for axis in reversed(GROUP_AXES):
+        grouped = tree_sum(grouped, axis)
+    return grouped
 
 
 def interval(
     grouped: np.ndarray, zero_kind: str | None, ratio: np.float32, rule: Rule
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
-    """(lo, hi, a) of the groups of [batch, heads, tokens/n, n, dim/g, g]; lo and hi are None without a zero."""
+    """(lo, hi, a) of groups; lo and hi are None without a zero."""
     if zero_kind is None:
         if rule.extremum == "signed":
             return None, None, first_largest(grouped) * ratio
-        return None, None, np.max(np.abs(grouped), axis=(3, 5), keepdims=True) * ratio
-    low = np.min(grouped, axis=(3, 5), keepdims=True)
-    high = np.max(grouped, axis=(3, 5), keepdims=True)
+        return None, None, np.max(np.abs(grouped), axis=GROUP_AXES, keepdims=True) * ratio
+    low = np.min(grouped, axis=GROUP_AXES, keepdims=True)
+    high = np.max(grouped, axis=GROUP_AXES, keepdims=True)
     if zero_kind == "point" and rule.span == "with_zero":
         low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
     low, high = (low + np.float32(0)) * ratio, (high + np.float32(0)) * ratio
@@ -85,8 +92,8 @@ def interval(
 
 
 def in_order(grouped: np.ndarray) -> np.ndarray:
-    """The elements of each group of [batch, heads, tokens/n, n, dim/g, g] in the last axis, tokens first."""
-    moved = np.moveaxis(grouped, 3, 4)
+    """The elements of each group in the last axis: heads, in these tokens, in these channels."""
+    moved = np.moveaxis(grouped, GROUP_AXES, (4, 5, 6))
     return moved.reshape(*moved.shape[:4], -1)
 
 
@@ -99,11 +106,12 @@ def first_largest(grouped: np.ndarray) -> np.ndarray:
 
 
 def as_groups(x: np.ndarray) -> np.ndarray:
-    """[batch, heads, tokens/n, dim/g] as one value a group of the split elements."""
-    return x[:, :, :, np.newaxis, :, np.newaxis]
+    """[batch, heads/h, tokens/n, dim/g] as one value a group of the split elements."""
+    return x[:, :, np.newaxis, :, np.newaxis, :, np.newaxis]
 
 
 def norm(grouped: np.ndarray, mean: bool) -> np.ndarray:
     """The Euclidean norm of each group, or with `mean` its root mean square."""
     total = group_sum(grouped * grouped)
-    return np.sqrt(total / np.float32(grouped.shape[3] * grouped.shape[5]) if mean else total)
+    count = math.prod(grouped.shape[axis] for axis in GROUP_AXES)
+    return np.sqrt(total / np.float32(count) if mean else total)
