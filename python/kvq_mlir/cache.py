@@ -10,10 +10,10 @@ import numpy as np
 from . import _kvq
 from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
 from .compiler import kernel
+from .copies import copy_from, copy_sequences
 from .format import DTYPES, Format
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
-from .ir import reorder as _reorder_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
 from .ring import Ring
@@ -353,7 +353,7 @@ class Cache:
         nbytes / batch. Raises `Error`, a ValueError, for an index out of range, and changes nothing then.
         """
         sources = self._check_indices(indices, self.batch)
-        self._copy_sequences(sources)
+        copy_sequences(self, sources)
         self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
         self._follow(np.array(sources))
 
@@ -364,17 +364,6 @@ class Cache:
         if self._ring is not None:
             self._ring.copy(sources)
             self._ring.cut(self._lengths)
-
-    def _copy_sequences(self, sources: list[int]) -> None:
-        """Copies what sequences do not share, each from sources[b]."""
-        moves = {b: source for b, source in enumerate(sources) if b != source}
-        while ready := {b: source for b, source in moves.items() if b not in moves.values()}:
-            self._copy_from(self, ready)
-            moves = {b: source for b, source in moves.items() if b not in ready}
-        if moves:  # in cycles: each sequence waits for another
-            spare = self._spare()
-            while moves:
-                self._rotate(moves, spare)
 
     def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
         """Sequences `targets` become copies of the first `length` tokens of sequence `source` (default: of all it has).
@@ -389,7 +378,7 @@ class Cache:
         kept = self._lengths if length is None else self._check_lengths([length] * self.batch)
         self._check_border(source, int(kept[source]))
         lengths, flushed = self._counts_within(kept)
-        self._copy_from(self, dict.fromkeys(targets, source), (lengths, flushed))
+        copy_from(self, self, dict.fromkeys(targets, source), (lengths, flushed))
         self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
         sources = np.arange(self.batch)
         sources[targets] = source
@@ -428,62 +417,6 @@ class Cache:
             if not 0 <= index < self.batch:
                 raise _kvq.Error(f"expected an index from 0 to {self.batch - 1} of a sequence, got {index}")
         return found.tolist()
-
-    def _copy_from(
-        self, cache: Cache, moves: dict[int, int], counts: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> None:
-        """Sequence b becomes moves[b] of `cache`, which may be this one: no sequence is both read and written then.
-
-        counts: lengths and flushed of `cache`, its own by default. Those of this one stay as they are.
-        """
-        if not moves:
-            return
-        sources = np.full(self.batch, -1, np.int64)
-        sources[list(moves)] = list(moves.values())
-        lengths, flushed = counts or (cache._lengths, cache._flushed)
-        compiled = kernel(
-            _reorder_ir.reorder,
-            (cache.batch, self.batch),
-            cache.dynamic_type,
-            self.dynamic_type,
-            self.has_window,
-            self._pages is not None,
-        )
-        counts = (lengths, flushed) if self.has_window else (lengths,)
-        tables = ()
-        if self._pages is not None:
-            stored = lengths if self.format.is_exact else flushed
-            shares = not (self._pages.is_given and cache._pages.is_given)
-            tables = (*cache._tables, *self._tables, stored[np.maximum(sources, 0)] * shares)
-        compiled.invoke("reorder", (*cache._arrays, sources, *counts, *tables, *self._arrays))
-
-    def _spare(self) -> Cache:
-        """An empty cache for one sequence of this one."""
-        return Cache(
-            1,
-            self.kv_heads,
-            self.capacity,
-            self.head_dim,
-            self.format,
-            self.dtype,
-            self.exact_first,
-            self.recent,
-            residual=self.residual,
-            page=self.page,
-            page_table=None if self.page is None else np.arange(self._pages.table.shape[1])[np.newaxis],
-            ring=self.ring,
-            keep_first=self.keep_first,
-        )
-
-    def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
-        """Moves the sequences of one cycle, and drops them from `moves`."""
-        first = target = next(iter(moves))
-        spare._copy_from(self, {0: first})
-        spare._lengths[0], spare._flushed[0] = self._lengths[first], self._flushed[first]
-        while (source := moves.pop(target)) != first:
-            self._copy_from(self, {target: source})
-            target = source
-        self._copy_from(spare, {target: 0})
 
     def _check_lengths(self, lengths: int | Sequence[int]) -> np.ndarray:
         """One length of at least 0 for each sequence, int64."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import kvq_mlir as kvq
 import pytest
 from kvq_mlir import _kvq
+from kvq_mlir.ir.append import append as append_ir
 from kvq_mlir.ir.decode_step import append_one, attend_to_one
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +30,9 @@ def outcome(ir_text: str, passes: str) -> str:
         return f"error: {error}"
 
 
-def lowered(fmt: str, windows: str = "") -> str:
+def lowered(fmt: str) -> str:
     """An append to a cache and attention over it, as structured ops."""
-    entries = [f"<side = {side}, format = {_named(fmt)}{windows}>" for side in ("keys", "values")]
+    entries = [f"<side = {side}, format = {_named(fmt)}>" for side in ("keys", "values")]
     found = outcome(append_one(SHAPE, "f16", "keys", entries[0]), TILE)
     return found + outcome(attend_to_one(SHAPE, 2, "f16", entries), TILE)
 
@@ -52,6 +53,7 @@ POINT = "codes = ui4, group = [1, 32], scale = f16, zero = point f16"
 FORMAT_FIELDS = {
     "codes": (I4, I4.replace("i4", "i8")),
     "group": (I4, I4.replace("32", "16")),
+    "heads": (I4, I4 + ", heads = *"),
     "scale": (I4, I4.replace("f16", "f32")),
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
@@ -84,6 +86,14 @@ CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
     "recent": ("", ", recent = 4"),
     "residual": (", recent = 4", ", residual = 4"),
+    "page": ("", ", page = 16"),
+    "ring": ("", ", ring = 16"),
+    "keep_first": (", ring = 16", ", ring = 16, keep_first = 2"),
+}
+STORAGE_PARAMETERS = {  # of which a policy says nothing
+    "page": (", page = 4", ", page = 8"),
+    "ring": (", ring = 8", ", ring = 9"),
+    "keep_first": (", ring = 8", ", ring = 8, keep_first = 2"),
 }
 
 
@@ -134,14 +144,38 @@ def test_fields_of_layouts(field):
 
 def test_every_parameter_of_a_cache_is_in_the_table():
     assert named_in_error(_kvq.Footprint, "!kvq.cache<1x1x1x8xf16, #kvq.format<codes = none>, nothing = 1>") == (
-        CACHE_PARAMETERS.keys()
+        CACHE_PARAMETERS.keys() | STORAGE_PARAMETERS.keys()
+    )
+
+
+def lowered_append(parameters: str) -> str:
+    """An append to a cache of these parameters, as structured ops."""
+    counts, table = "tensor<1xi64>", "tensor<1x8xi64>"
+    window = "recent" in parameters or "residual" in parameters
+    operands = f"flushed(%n : {counts})" if window else f"pages(%t : {table})" if "page" in parameters else ""
+    return outcome(
+        f"""!c = !kvq.cache<1x2x128x64xf16, {_named(I4)}{parameters}>
+func.func @f(%x: tensor<1x2x3x64xf16>, %c: !c, %n: {counts}, %t: {table}) -> !c {{
+  %0 = kvq.append ins(%x : tensor<1x2x3x64xf16>) lengths(%n : {counts}) {operands} into(%c : !c) -> !c
+  return %0 : !c
+}}""",
+        TILE,
     )
 
 
 @pytest.mark.parametrize("parameter", CACHE_PARAMETERS)
 def test_parameters_of_caches(parameter):
     before, after = CACHE_PARAMETERS[parameter]
-    check(lowered(I4, before), lowered(I4, after))
+    check(lowered_append(before), lowered_append(after))
+
+
+@pytest.mark.parametrize("parameter", STORAGE_PARAMETERS)
+def test_storage_parameters_of_caches(parameter):
+    cache = f"!kvq.cache<1x2x?x64xf16, {_named(I4)}%s>"
+    modules = [
+        append_ir(SHAPE, "f16", cache % text, window=False, paged="page" in text) for text in STORAGE_PARAMETERS[parameter]
+    ]
+    check(*(outcome(module, "kvq-expand-caches") for module in modules))
 
 
 # --- attributes of ops -----------------------------------------------------------------------------------------------

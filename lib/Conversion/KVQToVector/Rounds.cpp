@@ -13,8 +13,6 @@
 
 #include "Rounds.h"
 
-#include "NestEmitter.h"
-
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -302,6 +300,15 @@ Value RoundEmitter::readInput(OpOperand *input, const RoundRead &read,
   return vector::ShuffleOp::create(builder, loc, window, window, lanes);
 }
 
+/// `value` in each of `lanes` lanes, also where that is one.
+static Value broadcast(OpBuilder &builder, Location loc, Value value,
+                       int64_t lanes) {
+  if (isa<VectorType>(value.getType()))
+    return value;
+  auto type = VectorType::get({lanes}, value.getType());
+  return vector::BroadcastOp::create(builder, loc, type, value);
+}
+
 /// The value of an op of the body, in lanes where an operand is.
 Value RoundEmitter::emitInner(Operation *inner, IRMapping &mapping,
                               int64_t lanes) {
@@ -320,8 +327,8 @@ Value RoundEmitter::emitInner(Operation *inner, IRMapping &mapping,
   });
   if (isVector)
     for (Value operand : inner->getOperands())
-      mapping.map(operand, splat(builder, loc, mapping.lookupOrDefault(operand),
-                                 lanes));
+      mapping.map(operand, broadcast(builder, loc,
+                                     mapping.lookupOrDefault(operand), lanes));
   Operation *clone = builder.clone(*inner, mapping);
   if (isVector)
     for (Value result : clone->getResults())
@@ -355,11 +362,8 @@ void RoundEmitter::emitVector(Value round, int64_t count) {
     buffer = joinLastAxes(builder, loc, buffer);
   at.push_back(builder.createOrFold<arith::MulIOp>(loc, round,
                                                    constant(plan.roundSize)));
-  // Where even one lane is a vector, it is stored as one.
-  auto type = VectorType::get({lanes}, getElementTypeOrSelf(buffer.getType()));
-  if (!isa<VectorType>(value.getType()))
-    value = vector::BroadcastOp::create(builder, loc, type, value);
-  vector::StoreOp::create(builder, loc, value, buffer, at);
+  vector::StoreOp::create(builder, loc, broadcast(builder, loc, value, lanes),
+                          buffer, at);
 }
 
 void RoundEmitter::emitRow() {

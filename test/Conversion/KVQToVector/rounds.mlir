@@ -86,6 +86,26 @@ func.func @accumulate(%bits: memref<?x5xi8>, %codes: memref<?x5x8xi8>) {
   return
 }
 
+// A round that is left over alone is a vector of one lane.
+
+// CHECK-LABEL: func.func @one_left
+// CHECK: vector.load {{.*}}, vector<8xi8>
+// CHECK: arith.shli {{.*}} : vector<4xi8>
+// CHECK: vector.load {{.*}}, vector<2xi8>
+// CHECK: arith.shli {{.*}} : vector<1xi8>
+func.func @one_left(%x: memref<?x5x2xi8>, %y: memref<?x5xi8>) {
+  %c3 = arith.constant 3 : i8
+  linalg.generic {
+      indexing_maps = [affine_map<(t, b) -> (t, b, 0)>, affine_map<(t, b) -> (t, b)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<?x5x2xi8>) outs(%y : memref<?x5xi8>) {
+  ^bb0(%in: i8, %out: i8):
+    %moved = arith.shli %in, %c3 : i8
+    linalg.yield %moved : i8
+  }
+  return
+}
+
 // Rounds that are not one after the other in memory are left alone, and so is an
 // element whose place in a round depends on the round.
 
