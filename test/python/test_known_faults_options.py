@@ -52,6 +52,7 @@ POINT = "codes = ui4, group = [1, 32], scale = f16, zero = point f16"
 FORMAT_FIELDS = {
     "codes": (I4, I4.replace("i4", "i8")),
     "group": (I4, I4.replace("32", "16")),
+    "heads": (I4, I4 + ", heads = *"),
     "scale": (I4, I4.replace("f16", "f32")),
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
