@@ -235,10 +235,10 @@ def add_step(result: dict, shape: Shape, choices: list[Choice], dtype: str, spli
         return
     step = measure_step(shape, choices, result["concurrency"], dtype, splits)
     result["decode_step"] = step
+    # One call after the other; of an attention one work item at a time.
+    largest_call = max(step["split_workspace_bytes"] + step["attention_scratch_bytes"], step["append_scratch_bytes"])
     total = result["total"]
-    total["peak_bytes"] = (
-        total["allocated_bytes"] + total["alignment_bytes"] + step["call_bytes"] + step["work_item_bytes"]
-    )
+    total["peak_bytes"] = total["allocated_bytes"] + total["alignment_bytes"] + largest_call
 
 
 def _number(number: float) -> str:
@@ -305,13 +305,13 @@ def _layers(layers: list[int]) -> str:
 
 
 def _step_text(step: dict, peak: int) -> str:
-    call, item = step["call_bytes"], step["work_item_bytes"]
-    calls = f"{_plural(step['appends'], 'append')} and {_plural(step['attentions'], 'attention')}"
     return (
-        f"A decode step makes {calls}; the largest takes {_byte_text(call)} of temporaries for the call, workspace of "
-        f"{_plural(step['splits'], 'split')} included, and the largest {_byte_text(item)} for each work item that runs, "
-        f"codes unpacked and converted. With one work item at a time memory peaks at {_byte_text(peak)}. On a GPU its "
-        f"attention takes {_plural(step['gpu_launches_of_attention'], 'kernel launch', 'es')}."
+        f"A decode step makes {_plural(step['appends'], 'append')} and {_plural(step['attentions'], 'attention')}. "
+        f"Temporaries of the largest attention: {_byte_text(step['split_workspace_bytes'])} as workspace of "
+        f"{_plural(step['splits'], 'split')}, {_byte_text(step['attention_scratch_bytes'])} for conversion in each work "
+        f"item that runs; of the largest append {_byte_text(step['append_scratch_bytes'])}. With one work item at a time "
+        f"memory peaks at {_byte_text(peak)}. On a GPU the attentions are "
+        f"{_plural(step['gpu_launches_of_attention'], 'kernel launch', 'es')}."
     )
 
 

@@ -30,9 +30,9 @@ def outcome(ir_text: str, passes: str) -> str:
         return f"error: {error}"
 
 
-def lowered(fmt: str, windows: str = "") -> str:
+def lowered(fmt: str) -> str:
     """An append to a cache and attention over it, as structured ops."""
-    entries = [f"<side = {side}, format = {_named(fmt)}{windows}>" for side in ("keys", "values")]
+    entries = [f"<side = {side}, format = {_named(fmt)}>" for side in ("keys", "values")]
     found = outcome(append_one(SHAPE, "f16", "keys", entries[0]), TILE)
     return found + outcome(attend_to_one(SHAPE, 2, "f16", entries), TILE)
 
@@ -77,6 +77,9 @@ CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
     "recent": ("", ", recent = 4"),
     "residual": (", recent = 4", ", residual = 4"),
+    "page": ("", ", page = 16"),
+    "ring": ("", ", ring = 16"),
+    "keep_first": (", ring = 16", ", ring = 16, keep_first = 2"),
 }
 STORAGE_PARAMETERS = {  # of which a policy says nothing
     "page": (", page = 4", ", page = 8"),
@@ -126,10 +129,25 @@ def test_every_parameter_of_a_cache_is_in_the_table():
     )
 
 
+def lowered_append(parameters: str) -> str:
+    """An append to a cache of these parameters, as structured ops."""
+    counts, table = "tensor<1xi64>", "tensor<1x8xi64>"
+    window = "recent" in parameters or "residual" in parameters
+    operands = f"flushed(%n : {counts})" if window else f"pages(%t : {table})" if "page" in parameters else ""
+    return outcome(
+        f"""!c = !kvq.cache<1x2x128x64xf16, {_named(I4)}{parameters}>
+func.func @f(%x: tensor<1x2x3x64xf16>, %c: !c, %n: {counts}, %t: {table}) -> !c {{
+  %0 = kvq.append ins(%x : tensor<1x2x3x64xf16>) lengths(%n : {counts}) {operands} into(%c : !c) -> !c
+  return %0 : !c
+}}""",
+        TILE,
+    )
+
+
 @pytest.mark.parametrize("parameter", CACHE_PARAMETERS)
 def test_parameters_of_caches(parameter):
     before, after = CACHE_PARAMETERS[parameter]
-    check(lowered(I4, before), lowered(I4, after))
+    check(lowered_append(before), lowered_append(after))
 
 
 @pytest.mark.parametrize("parameter", STORAGE_PARAMETERS)
