@@ -682,7 +682,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     The tiling domain is the token range, a reduction. Where a region of the range
     is codes with several tokens in a group, it begins at the last group border
     before `begin`, so that tiles of whole groups, or of a divisor of them, hold
-    no part of a second group; the range of a tile is clipped to the op's.
+    no part of a second group; the range of a tile is clipped to the op's. With
+    `within_pages` it begins at a border of pages too, so that tiles that divide
+    the pages of paged codes lie within one each.
     Partial reduction (`PartialReductionOuterParallel` only) attends to each
     token range from the identity and merges the states by
     `kvq.merge_partials`.
@@ -692,7 +694,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     `rows x head_dim` of the values; `max`, `sum` or `bias` for other rows; results
     of other types than the initial state; one region without the other; a tile of
     fewer than one token; a page table missing for a paged cache or given for
-    another.
+    another; `within_pages` without codes that lie in pages.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -712,7 +714,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     Optional<1DTensorOf<[F32]>>:$bias,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
-    OptionalAttr<I64Attr>:$tile);
+    OptionalAttr<I64Attr>:$tile,
+    UnitAttr:$within_pages);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
     1DTensorOf<[F32]>:$maxResult,
@@ -798,12 +801,14 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size. A paged cache takes its page table for the
-    region `codes`: the range may span pages.
+    region `codes`. The range may span pages, and is copied together then;
+    `within_page` says that it does not.
 
     Errors: a region that the cache does not have, result types other than
     these, a tile of fewer than one token, a page table missing for the codes of a
-    paged cache or given elsewhere. That the range lies in the region,
-    within one group and within `tile` is up to whoever builds the op.
+    paged cache or given elsewhere, `within_page` elsewhere. That the range lies in
+    the region, within one group, within `tile` and where it is said within one
+    page is up to whoever builds the op.
 
     ```mlir
     %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
@@ -818,7 +823,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$end,
     Optional<KVQ_PageTable>:$pages,
     KVQ_TokenRegionAttr:$region,
-    OptionalAttr<I64Attr>:$tile);
+    OptionalAttr<I64Attr>:$tile,
+    UnitAttr:$within_page);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`

@@ -191,7 +191,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     each part by token tiles that start at multiples of the token group, through
     the op's `TilingInterface`. With token groups of several tokens the tile is
     cut to a divisor of all of them, so that one row of metadata serves a whole
-    tile.
+    tile. Where a tile divides the pages of paged caches it starts at their borders
+    (`within_pages`), so that nothing has to be copied together.
 
     Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
     tokens, groups of 32 tokens and a recent window, values have codes alone.
@@ -391,7 +392,7 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
 
     Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
     recent window are gathered into scratch; with `tile` it has a static size. So
-    are tiles of a paged cache that may span pages: what lies in each page is a
+    are tiles of a paged cache that may span pages (without `within_page`): what lies in each page is a
     slice of the pool, which is unpacked or copied into the tile. Where groups of
     several tokens keep a tile within a page, nothing is copied.
 

@@ -174,7 +174,8 @@ SmallVector<Value> TileLoader::load() {
   Value row = math.sub(begin, cache.getExactFirst());
   SmallVector<ComponentKind> kinds = getTokenComponents(cache);
   // A tile of groups of several tokens lies within one of them.
-  if (tokenRows.areScattered() && cache.getTokenGroup() == 1)
+  if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
+      !op.getWithinPage())
     return gatherRuns(kinds, row);
   return loadWithinBlock(kinds, row);
 }
