@@ -17,7 +17,8 @@ namespace mlir::kvq {
 LogicalResult verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
                                  int64_t heads, Type scale, ZeroKind zeroKind,
-                                 Type zero, LayoutAttr layout);
+                                 Type zero, RangePolicy range,
+                                 LayoutAttr layout);
 
 /// Checks that the codes of `format`, not an exact one, fill whole bytes in
 /// rows of `headDim` channels, which its groups divide.

@@ -37,7 +37,7 @@ LogicalResult
 kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
                         Attribute codes, int64_t tokens, int64_t heads,
                         Type scale, ZeroKind zeroKind, Type zero,
-                        LayoutAttr layout) {
+                        RangePolicy range, LayoutAttr layout) {
   std::unique_ptr<Codec> codec = getCodec(codes);
   unsigned bits = codec->getBits();
   if (layout.getBias() && !codec->isSigned())
@@ -64,6 +64,9 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
   if (!cut && hasHigh)
     return emitError() << "expected no field 'high' in the record: codes "
                        << codes << " are not cut";
+  if (layout.getScope() != RecordScope::None && range == RangePolicy::Static)
+    return emitError() << "expected no record with range static: no token has "
+                          "metadata of its own";
   if (hasCodes && tokens != 1)
     return emitError() << "expected groups of one token with codes in a "
                           "record, got "

@@ -100,7 +100,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rule or layout}}
+// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
 #a = #kvq.format<codes = none, layout = #kvq.layout<codes = planar>>
 
 // -----
@@ -117,6 +117,11 @@ func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i5, group = [1
 
 // expected-error@+1 {{3-bit codes fill whole bytes only if 8 divides the elements of an order, got 4}}
 func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i3, group = [1, 4], scale = f16, layout = #kvq.layout<codes = stream<4, 1>>>>)
+
+// -----
+
+// expected-error@+1 {{expected no record with range static: no token has metadata of its own}}
+#a = #kvq.format<codes = i8, group = [*, 32], scale = f16, range = static, layout = #kvq.layout<record = [scale, codes]>>
 
 // -----
 

@@ -40,6 +40,7 @@ VALUES: dict[str, tuple] = {
     "scale": SCALES,
     "zero": ("", *ZEROS),
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES),
+    "span": ("", "2", "*"),  # KV heads of a group
     "rule": (
         "",
         "ties = up",
@@ -88,6 +89,7 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("rule", "range"): lambda rule, range_: not ("unrounded" in rule and "search" in range_)
     and not ("signed" in rule and range_ in CODEBOOK_RANGES),
     ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
+    ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("group", "window"): lambda group, window: window != "none" or group.startswith("1,"),
     ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
     ("range", "layout"): lambda range_, layout: layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES,
@@ -216,6 +218,8 @@ def _appends(rng: np.random.Generator, kind: str, lengths: np.ndarray) -> list[l
 def format_text(case: Fields) -> str:
     parts = {"codes": case["codes"], "group": f"[{case['group']}]"}
     parts |= {name: case[name] for name in ("scale", "zero", "range") if case[name]}
+    if case["span"]:
+        parts["heads"] = case["span"]
     if case["rule"]:
         parts["rule"] = f"#kvq.rule<{case['rule']}>"
     text = ", ".join(f"{name} = {value}" for name, value in parts.items())

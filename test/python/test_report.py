@@ -94,7 +94,8 @@ def test_retained_bytes_are_those_of_tokens(rng):
             continue
         coded = coded_tokens(cache, length)
         first = min(length, cache.exact_first)
-        metadata = rows * (coded // n) * (cache.head_dim // fmt.channels(cache.head_dim))
+        spans = cache.storage()["scales"].shape[1]  # groups may span KV heads
+        metadata = cache.batch * spans * (coded // n) * (cache.head_dim // fmt.channels(cache.head_dim))
         expected = {
             "codes": rows * coded * cache.head_dim * fmt.bits // 8,
             "scales": metadata * DTYPES[fmt.scale].itemsize,

@@ -1,4 +1,4 @@
-//===- LoadTile.cpp - kvq.load_tile to slices of components --------------===//
+//===- LoadTile.cpp - Loads from caches to slices of components ----------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -136,9 +136,11 @@ void TileLoader::listParts() {
   };
   bool isPacked = !layout.isUnpacked();
   add(ComponentKind::Codes, isPacked, headDim, builder.getI8Type());
-  add(ComponentKind::Scales, layout.storesScales(), groups,
-      format.getScaleType());
-  if (Type zero = format.getZeroType())
+  // A static range is no part of a tile.
+  if (!format.hasStaticRange())
+    add(ComponentKind::Scales, layout.storesScales(), groups,
+        format.getScaleType());
+  if (Type zero = format.getZeroType(); zero && !format.hasStaticRange())
     add(ComponentKind::Zeros, layout.storesZeros(), groups, zero);
   if (isPacked && layout.codes.exists())
     packed.push_back(ComponentKind::Codes);
@@ -173,7 +175,7 @@ TileLoader::unpackRows(const RowPlace &place, OpFoldResult count,
       targets.push_back(getTarget(index));
   auto unpack =
       UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
-                       cache.getFormat(), sources, targets);
+                       cache.getFormat().getCore(), sources, targets);
   return llvm::to_vector_of<Value>(unpack.getResults());
 }
 
@@ -245,7 +247,8 @@ SmallVector<Value> TileLoader::load() {
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
   // A tile of groups of several tokens lies within one of them.
-  if (tokenRows.areScattered() && cache.getTokenGroup() == 1)
+  if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
+      !op.getWithinPage())
     return gatherRuns(row);
   return loadWithinBlock(row);
 }
@@ -257,7 +260,27 @@ LoadTilePattern::matchAndRewrite(LoadTileOp op, OneToNOpAdaptor adaptor,
   return success();
 }
 
+namespace {
+
+struct LoadGivenPattern : OpConversionPattern<LoadGivenOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(LoadGivenOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    CacheType cache = op.getCache().getType();
+    unsigned index = *cache.findComponent(op.getComponent());
+    rewriter.replaceOp(op, extractGivenRow(rewriter, op.getLoc(), cache,
+                                           adaptor.getCache()[index],
+                                           adaptor.getHead().front()));
+    return success();
+  }
+};
+
+} // namespace
+
 void kvq::populateLoadTilePatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<LoadTilePattern>(converter, patterns.getContext());
+  patterns.add<LoadTilePattern, LoadGivenPattern>(converter,
+                                                  patterns.getContext());
 }
