@@ -464,7 +464,8 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
                          /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(),
                          RangePolicy::AbsMax, APFloat(1.0f), /*steps=*/1,
                          /*heads=*/1, RuleAttr::getDefault(context),
-                         /*center=*/Type(), /*rotation=*/0, /*layout=*/LayoutAttr());
+                         /*center=*/Type(), /*rotation=*/0,
+                         /*layout=*/LayoutAttr());
 }
 
 LayoutAttr FormatAttr::getLayoutOrDefault() const {
