@@ -83,12 +83,15 @@ class Side:
 
     def measure(self, tokens: int, sequences: int) -> dict:
         """Bytes of all layers by component."""
-        sums = {name: {} for name in (*KINDS, "alignment_bytes")}
+        sums = {name: {} for name in (*KINDS, "given_bytes", "alignment_bytes")}
         for caches in self.caches:
             one, all_, count = caches.footprint(1), caches.footprint(sequences), len(caches.layers)
-            allocated, fixed = all_.allocated(tokens), one.allocated(0)
+            allocated, empty, two_empty = all_.allocated(tokens), one.allocated(0), caches.footprint(2).allocated(0)
+            # What a further sequence adds; the rest of storage without tokens is given, once for all sequences.
+            fixed = {part: two_empty[part] - size for part, size in empty.items()}
             _add(sums["bytes_per_token"], one.token_group_bytes, Fraction(count, one.token_group))
             _add(sums["fixed_bytes_per_sequence"], fixed, count)
+            _add(sums["given_bytes"], {"total": empty["total"] - fixed["total"]}, count)
             _add(sums["allocated_bytes"], allocated, count)
             _add(sums["retained_bytes"], all_.retained(tokens), count)
             _add(sums["alignment_bytes"], {"total": allocated["alignment"]}, count)
@@ -98,6 +101,7 @@ class Side:
                 for caches in self.caches
             ],
             **{name: {part: _whole(size) for part, size in sums[name].items()} for name in KINDS},
+            "given_bytes": sums["given_bytes"]["total"],
             "alignment_bytes": sums["alignment_bytes"]["total"],
         }
 
@@ -195,7 +199,8 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
     otherwise."""
     measured = {name: side.measure(tokens, concurrency) for name, side in sides.items()}
     total = {kind: _whole(sum(Fraction(side[kind]["total"]) for side in measured.values())) for kind in KINDS}
-    total["alignment_bytes"] = sum(side["alignment_bytes"] for side in measured.values())
+    for part in ("alignment_bytes", "given_bytes"):
+        total[part] = sum(side[part] for side in measured.values())
     dtype = next(iter(sides.values())).caches[0].dtype
     exact = [
         Choice(layer, side, (0, shape.kv_heads), Format("codes = none"))
@@ -331,6 +336,8 @@ def _text(result: dict, title: str, shape: Shape, names: list[str], dtype: str) 
         f"{_byte_text(total['allocated_bytes'] + total['alignment_bytes'])}, "
         f"{_number(total['alignment_bytes'])} of them for alignment.",
     ]
+    if total["given_bytes"]:
+        lines.append(f"Given once, for all sequences: {_byte_text(total['given_bytes'])} (static ranges, outer scales).")
     if memory := result.get("memory"):
         lines.append(_fit_text(memory, tokens, sequences))
     if step := result["decode_step"]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import kvq_mlir as kvq
 import pytest
 from kvq_mlir import _kvq
+from kvq_mlir.ir.append import append as append_ir
 from kvq_mlir.ir.decode_step import append_one, attend_to_one
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +81,11 @@ CACHE_PARAMETERS = {
     "ring": ("", ", ring = 16"),
     "keep_first": (", ring = 16", ", ring = 16, keep_first = 2"),
 }
+STORAGE_PARAMETERS = {  # of which a policy says nothing
+    "page": (", page = 4", ", page = 8"),
+    "ring": (", ring = 8", ", ring = 9"),
+    "keep_first": (", ring = 8", ", ring = 8, keep_first = 2"),
+}
 
 
 def named_in_error(call, *arguments: str) -> set[str]:
@@ -119,7 +125,7 @@ def test_fields_of_rules(field):
 
 def test_every_parameter_of_a_cache_is_in_the_table():
     assert named_in_error(_kvq.Footprint, "!kvq.cache<1x1x1x8xf16, #kvq.format<codes = none>, nothing = 1>") == (
-        CACHE_PARAMETERS.keys()
+        CACHE_PARAMETERS.keys() | STORAGE_PARAMETERS.keys()
     )
 
 
@@ -142,6 +148,15 @@ func.func @f(%x: tensor<1x2x3x64xf16>, %c: !c, %n: {counts}, %t: {table}) -> !c 
 def test_parameters_of_caches(parameter):
     before, after = CACHE_PARAMETERS[parameter]
     check(lowered_append(before), lowered_append(after))
+
+
+@pytest.mark.parametrize("parameter", STORAGE_PARAMETERS)
+def test_storage_parameters_of_caches(parameter):
+    cache = f"!kvq.cache<1x2x?x64xf16, {_named(I4)}%s>"
+    modules = [
+        append_ir(SHAPE, "f16", cache % text, window=False, paged="page" in text) for text in STORAGE_PARAMETERS[parameter]
+    ]
+    check(*(outcome(module, "kvq-expand-caches") for module in modules))
 
 
 # --- attributes of ops -----------------------------------------------------------------------------------------------
@@ -191,6 +206,21 @@ LOAD = (
     "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
     "%0 : tensor<?x64xf16>",
 )
+PAGED = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>, page = 16>"
+PARTIAL_PAGED = (
+    f"%q: tensor<2x64xf32>, %c: {PAGED}, %t: tensor<1x8xi64>, %i: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
+    f"%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, {PAGED}, {PAGED}) at [%i, %i] "
+    "tokens [%i to %i] flushed [%i, %i] key_pages(%t : tensor<1x8xi64>) value_pages(%t : tensor<1x8xi64>) "
+    "outs(%q, %m, %s : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) {{key_region = #kvq.region<codes>, "
+    "value_region = #kvq.region<codes>, tile = 8{0}}} -> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
+    "%0#0 : tensor<2x64xf32>",
+)
+LOAD_PAGED = (
+    f"%c: {PAGED}, %t: tensor<1x8xi64>, %b: index, %lo: index, %hi: index",
+    f"%0:2 = kvq.load_tile %c <codes> at [%b, %b] tokens [%lo to %hi] pages(%t : tensor<1x8xi64>) {{0}} : {PAGED} "
+    "-> tensor<?x64xi8>, tensor<?x2xf16>",
+    "%0#0 : tensor<?x64xi8>",
+)
 TRUNCATE = (
     "%n: tensor<1xi64>, %f: tensor<1xi64>, %to: tensor<1xi64>",
     "%0, %1 = kvq.truncate {0} lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>) to(%to : tensor<1xi64>) "
@@ -226,6 +256,11 @@ OP_ATTRIBUTES = {
         *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "first", 16)),
         "func.func(kvq-decompose-attention)",
     ),
+    "partial_attention.within_pages": (
+        *(PARTIAL_PAGED, "", ", within_pages"),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
 }
