@@ -9,6 +9,7 @@
 
 #include "kvq/IR/GivenValues.h"
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/Presets.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
 
@@ -104,6 +105,25 @@ static nb::tuple parseFormat(const std::string &text) {
           ? nb::object(nb::str(toText(Attribute(format.getLayout())).c_str()))
           : nb::none();
   return nb::make_tuple(toFormatText(format), fields);
+}
+
+/// Name, format, rule, source and notes of each preset.
+static nb::list getPresetTable() {
+  nb::list table;
+  auto text = [](StringRef string) { return string.str(); };
+  for (const Preset &preset : getPresets())
+    table.append(nb::make_tuple(text(preset.name), text(preset.format),
+                                text(preset.rule), text(preset.source),
+                                text(preset.notes)));
+  return table;
+}
+
+/// The text of the format that the preset `name` stands for.
+static std::string getPresetFormat(const std::string &name) {
+  const Preset *preset = findPreset(name);
+  if (!preset)
+    throw Error(describeUnknownPreset(name));
+  return preset->format.str();
 }
 
 CacheType python::parseCacheType(MLIRContext *context,
@@ -208,6 +228,10 @@ void python::bindInspect(nb::module_ &module) {
              nb::arg("head_dim"),
              "([(bytes of a row, whether it is a group's), ...] of each packed "
              "component, whether scales are packed, whether zeros are).");
+  module.def("presets", &getPresetTable,
+             "(name, format, rule, source, notes) of each preset.");
+  module.def("preset_format", &getPresetFormat, nb::arg("name"),
+             "The text of the format that a preset stands for.");
   module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
              nb::arg("data"),
              "Checks the bytes of a component that is given to a cache.");
