@@ -272,14 +272,16 @@ static unsigned getDistance(StringRef name, const Preset &preset) {
 
 std::string kvq::describeUnknownPreset(StringRef name) {
   constexpr size_t kShown = 3;
-  SmallVector<std::pair<unsigned, StringRef>> byDistance;
-  for (const Preset &preset : kPresets)
-    byDistance.push_back({getDistance(name, preset), preset.name});
-  llvm::stable_sort(byDistance, llvm::less_first());
+  // Of those as far, the first in the table.
+  SmallVector<std::pair<unsigned, size_t>> byDistance;
+  for (auto [i, preset] : llvm::enumerate(kPresets))
+    byDistance.push_back({getDistance(name, preset), i});
+  llvm::sort(byDistance);
   std::string text = "unknown preset '" + name.str() + "', the nearest are ";
   llvm::raw_string_ostream stream(text);
-  llvm::interleaveComma(ArrayRef(byDistance).take_front(kShown), stream,
-                        [&](const auto &entry) { stream << entry.second; });
+  llvm::interleaveComma(
+      ArrayRef(byDistance).take_front(kShown), stream,
+      [&](const auto &entry) { stream << kPresets[entry.second].name; });
   return text;
 }
 
