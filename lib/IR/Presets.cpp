@@ -70,6 +70,20 @@ using namespace mlir::kvq;
   "#kvq.rule<metadata = unrounded, scale = nearest, least = 1.0e-7, fit = "    \
   "end>, layout = #kvq.layout<codes = stream>"
 
+#define ONNX_FORMAT(CODES, CHANNELS, BOUNDS, LAYOUT)                           \
+  "codes = " CODES ", group = [*, " CHANNELS                                   \
+  "], scale = f32, range = static, rule = #kvq.rule<quotient = "               \
+  "reciprocal" BOUNDS ">" LAYOUT
+#define ONNX_NIBBLES ", layout = #kvq.layout<codes = stream, bias>"
+#define ONNX_RULE(BOUNDS) "code = x (1/scale), ties to even, within " BOUNDS
+#define ONNX_SOURCE "microsoft/onnxruntime, GroupQueryAttention"
+#define ONNX_NOTES                                                             \
+  "Scales are `given={\"scales\": ...}` of a cache, for each head or for "     \
+  "all; "                                                                      \
+  "above 0, where the engine also takes 0 for codes 0. Odd head dims, which "  \
+  "it "                                                                        \
+  "pads, are not taken with 4 bits."
+
 #define OPENVINO_SOURCE                                                        \
   "openvinotoolkit/openvino, src/plugins/intel_cpu, attn_quant.cpp"
 #define OPENVINO_RULE(N)                                                       \
@@ -145,6 +159,18 @@ static constexpr Preset kPresets[] = {
      "The exponent is exact; ggml's log2f, of an f32 just below a power of "
      "two, may round up to it."},
 
+    {"nvfp4",
+     "codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32, rule = "
+     "#kvq.rule<scale = nearest>, layout = #kvq.layout<codes = stream>",
+     "sf = e4m3(amax / 6 / g), code = e2m1(x / (sf g)), both to nearest even, "
+     "saturating, value code sf g; g is given, commonly (largest magnitude of "
+     "the tensor) / (6 448)",
+     "NVIDIA, block-scaled FP4 of Blackwell; vllm-project/vllm and "
+     "flashinfer-ai/flashinfer",
+     "g is `given={\"outer_scales\": ...}` of a cache. Codes and scales are "
+     "apart; the order of the scales of several tokens is the engine's: linear "
+     "here, as FlashInfer has those of keys."},
+
     {"mx.fp8_e4m3",
      "codes = f8E4M3FN, group = [1, 32], scale = f8E8M0FNU, rule = "
      "#kvq.rule<scale = exponent>",
@@ -166,6 +192,13 @@ static constexpr Preset kPresets[] = {
      "#kvq.rule<scale = exponent>, layout = #kvq.layout<codes = stream>",
      MX_RULE("2"), MX_SOURCE, MX_NOTES},
 
+    {"vllm.fp8_per_tensor",
+     "codes = f8E4M3FN, group = [*, *], scale = f32, range = static",
+     "code = e4m3(x / k_scale), to nearest even, saturating; used as code "
+     "k_scale",
+     "vllm-project/vllm, csrc cache kernels",
+     "The scale is `given={\"scales\": ...}` of a cache, one for all heads or "
+     "one for each."},
     {"vllm.int8_per_token_head",
      "codes = i8, group = [1, *], scale = f32, rule = #kvq.rule<ties = away, "
      "quotient = reciprocal, scale = nearest, least = 1.0e-6>, layout = "
@@ -192,6 +225,15 @@ static constexpr Preset kPresets[] = {
      "Of rows that are rotated already: the engine multiplies them by signs "
      "and an unnormalized Hadamard matrix, as it does queries, and so do its "
      "users here."},
+
+    {"vllm.mla_fp8_latent",
+     "codes = f8E4M3FN, group = [1, 128], scale = f32, rule = #kvq.rule<scale "
+     "= nearest, least = 1.17549435e-38>, layout = #kvq.layout<row = [codes, "
+     "scale]>",
+     "s = max(amax / 448, 2^-126) for each 128 elements, code = e4m3(x / s)",
+     "vllm-project/vllm, csrc cache kernels, concat_and_cache_ds_mla",
+     "The first 528 bytes of the row of 656 of a latent of 512 channels; the "
+     "other 128 are the RoPE channels in bf16."},
 
     {"lmdeploy.int8",
      "codes = ui8, group = [1, *], scale = f16, zero = point f16, rule = "
@@ -222,6 +264,23 @@ static constexpr Preset kPresets[] = {
      "s = (max - min) / 15; code = (x - min) (1/s), ties to even, value code s "
      "+ min",
      TURBOMIND_SOURCE, LMDEPLOY_NOTES},
+
+    {"onnxruntime.int8_per_tensor",
+     ONNX_FORMAT("i8", "*", ", bounds = full", ""), ONNX_RULE("-128 ... 127"),
+     ONNX_SOURCE, ONNX_NOTES},
+    {"onnxruntime.int8_per_channel",
+     ONNX_FORMAT("i8", "1", ", bounds = full", ""), ONNX_RULE("-128 ... 127"),
+     ONNX_SOURCE, ONNX_NOTES},
+    {"onnxruntime.int4_per_tensor",
+     ONNX_FORMAT("i4", "*", ", bounds = full", ONNX_NIBBLES),
+     ONNX_RULE("-8 ... 7"), ONNX_SOURCE, ONNX_NOTES},
+    {"onnxruntime.int4_per_channel",
+     ONNX_FORMAT("i4", "1", ", bounds = full", ONNX_NIBBLES),
+     ONNX_RULE("-8 ... 7"), ONNX_SOURCE, ONNX_NOTES},
+    {"onnxruntime.fp8_per_tensor", ONNX_FORMAT("f8E4M3FN", "*", "", ""),
+     ONNX_RULE("+-448"), ONNX_SOURCE, ONNX_NOTES},
+    {"onnxruntime.fp8_per_channel", ONNX_FORMAT("f8E4M3FN", "1", "", ""),
+     ONNX_RULE("+-448"), ONNX_SOURCE, ONNX_NOTES},
 
     {"mlx.affine_2bit", MLX_FORMAT("ui2"), MLX_RULE, MLX_SOURCE, MLX_NOTES},
     {"mlx.affine_3bit", MLX_FORMAT("ui3"), MLX_RULE, MLX_SOURCE, MLX_NOTES},

@@ -159,3 +159,8 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
       outs(%b, %r : tensor<64x8xi8>, tensor<64x64xi8>) -> tensor<64x8xi8>, tensor<64x64xi8>
   return
 }
+
+// -----
+
+// expected-error@+1 {{a static range is given once, not stored in rows: expected no 'scale' in #kvq.layout<codes = planar, record = [codes, scale]>}}
+#f = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static, layout = #kvq.layout<record = [codes, scale]>>

@@ -10,7 +10,7 @@ import pytest
 import kvq_mlir as kvq
 from kvq_mlir import __main__ as command_line
 from kvq_mlir import _kvq, formats, reference
-from kvq_mlir.reference.layouts import ggml, kivi, lmdeploy, mlx, mx, openvino, vllm, words
+from kvq_mlir.reference.layouts import ggml, kivi, lmdeploy, mla, mlx, mx, nvfp4, onnxruntime, openvino, vllm, words
 
 NAMES = [name for name, *_ in _kvq.presets()]
 B = np.float32([-3, -1, 0, 1, 2.5, 4.5, 12, 7.4])
@@ -51,6 +51,12 @@ def kivi_parts(x: np.ndarray) -> dict[str, np.ndarray]:
     return dict(zip(("codes", "scales", "zeros"), map(raw, kivi.values(x, 2, 32)), strict=True))
 
 
+def mla_latent(x: np.ndarray) -> np.ndarray:
+    """The part of the latent of a row of 656 bytes."""
+    rope = np.zeros((*x.shape[:-1], mla.ROPE), np.float32)
+    return mla.fp8_row(np.concatenate([x, rope], axis=-1))[..., :528]
+
+
 def records(pack):
     return lambda x: {"records": pack(x)}
 
@@ -71,6 +77,7 @@ ORACLES = {
     "vllm.int8_per_token_head": records(vllm.int8_per_token_head),
     "vllm.fp8_per_token_head": records(vllm.fp8_per_token_head),
     "vllm.int4_per_token_head": records(vllm.int4_per_token_head),
+    "vllm.mla_fp8_latent": records(lambda x: mla_latent(x)),
     "lmdeploy.int8": with_pairs(lmdeploy.pytorch, 8),
     "lmdeploy.int4": with_pairs(lmdeploy.pytorch, 4),
     "lmdeploy.turbomind_int8": with_pairs(lmdeploy.turbomind, 8),
@@ -79,6 +86,18 @@ ORACLES = {
     "openvino.u8_by_token": records(lambda x: openvino.by_token(x, 8, 32)),
     "openvino.u4_by_token": records(lambda x: openvino.by_token(x, 4, 32)),
     "kivi.2bit_values": kivi_parts,
+}
+
+
+# The bytes of the components that follow from given scales, by preset; and the type and kind of these.
+GIVEN = {
+    "nvfp4": ("outer", lambda x, g: dict(zip(("scales", "codes"), nvfp4.quantize(x, g), strict=True))),
+    "vllm.fp8_per_tensor": ("tensor", lambda x, s: {"codes": vllm.fp8_per_tensor(x, s)}),
+    **{
+        f"onnxruntime.{name}_per_{kind}": (kind, lambda x, s, name=name: {"codes": getattr(onnxruntime, name)(x, s)})
+        for name in ("int8", "int4", "fp8")
+        for kind in ("tensor", "channel")
+    },
 }
 
 
@@ -95,18 +114,18 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return (x + 0.0).astype(np.float16)
 
 
-def stored(name: str, x: np.ndarray) -> dict[str, np.ndarray]:
+def stored(name: str, x: np.ndarray, given: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
     """The bytes that a cache of the preset holds of x [1, heads, tokens, dim], in memory that was 0xFF before."""
     _, heads, tokens, dim = x.shape
     dtype = {2: "f16", 4: "f32"}[x.dtype.itemsize]
-    cache = kvq.Cache(1, heads, tokens, dim, kvq.Format.preset(name), dtype=dtype, fill=0xFF)
+    cache = kvq.Cache(1, heads, tokens, dim, kvq.Format.preset(name), dtype=dtype, given=given, fill=0xFF)
     cache.append(x)
     return {part: raw(array) for part, array in cache.storage().items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ORACLES)
 def test_bytes_of_random_rows(name, rng):
-    x = draw(rng, (1, 2, 150, 128))
+    x = draw(rng, (1, 2, 150, 512 if "mla" in name else 128))
     if rng.random() < 0.5:
         x = x.astype(np.float32)
     expected = ORACLES[name](x.astype(np.float32))
@@ -114,6 +133,20 @@ def test_bytes_of_random_rows(name, rng):
     assert found.keys() == expected.keys()
     for part, bytes_ in found.items():
         assert np.array_equal(bytes_, expected[part]), (part, x.dtype)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_bytes_under_given_scales(name, rng):
+    kind, oracle = GIVEN[name]
+    x = draw(rng, (1, 2, 150, 128))
+    shape = {"outer": (2,), "tensor": (1, 1), "channel": (2, 128)}[kind]
+    scales = np.exp2(rng.uniform(-4, 1, shape)).astype(np.float32)
+    found = stored(name, x, {"outer_scales" if kind == "outer" else "scales": scales})
+    for head in range(2):
+        one = scales[head] if kind == "outer" else scales[0, 0] if kind == "tensor" else scales[head]
+        expected = oracle(x[0, head].astype(np.float32), one)
+        for part, bytes_ in expected.items():
+            assert np.array_equal(found[part][0, head], raw(bytes_)), (part, head)
 
 
 @pytest.mark.parametrize("name", ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "mxfp4"])
@@ -187,6 +220,29 @@ def test_vectors(name, x, expected):
     assert found == expected.replace(" ", "")
 
 
+NVFP4_ROW = 0.5 * np.float32([0, 0.5, 1, -1.5, 2, 3, -4, 6, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, -6])
+ROW = np.float32([1, -1, 0.25, 0.75, -4.5, 3.6, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "name, x, scale, expected",
+    [
+        ("nvfp4", NVFP4_ROW, 1.0, "10b2547e204264f6 30"),
+        ("nvfp4", NVFP4_ROW, 2.0**-4, "10b2547e204264f6 50"),
+        ("vllm.fp8_per_tensor", np.float32([1, -0.3, 448, 500, 0.001]), 0.5, "40b27e7e01"),
+        ("onnxruntime.int4_per_tensor", ROW, 0.5, "6aa8f088"),
+        ("onnxruntime.int8_per_tensor", np.float32([1, -1, 0.25, 0.75, 100, -100]), 0.5, "02fe00027f80"),
+        ("onnxruntime.int8_per_channel", np.float32([3, -3]), np.float32([1, 3]), "03ff"),
+        ("onnxruntime.fp8_per_tensor", np.float32([1, -0.3, 448, 500, 0.001]), 0.5, "40b27e7e01"),
+    ],
+)
+def test_vectors_under_given_scales(name, x, scale, expected):
+    given = {"outer_scales" if name == "nvfp4" else "scales": np.float32(scale).reshape(1, -1)}
+    z = kvq.quantize(x.reshape(1, 1, 1, -1), kvq.Format.preset(name), given)
+    found = z.packed.tobytes() + (z.scales.tobytes() if name == "nvfp4" else b"")
+    assert found.hex() == expected.replace(" ", "")
+
+
 def test_kivi_computes_in_f16():
     # Extent 6, scale 2. 2.00195 + 3 is a tie in f16 and becomes 5: 2.5 goes to 2, where f32 would have 2.50098, 3.
     x = np.float16([-3, 3, 2 + 2.0**-9, 0] * 8).reshape(1, 1, 1, 32)
@@ -197,7 +253,7 @@ def test_kivi_computes_in_f16():
 
 
 def test_every_preset_has_an_oracle_and_is_a_format():
-    assert sorted(ORACLES) == sorted(NAMES) and len(set(NAMES)) == len(NAMES)
+    assert sorted({**ORACLES, **GIVEN}) == sorted(NAMES) and len(set(NAMES)) == len(NAMES)
     for name in NAMES:
         fmt = kvq.Format.preset(name)
         assert kvq.Format(str(fmt)) == fmt
