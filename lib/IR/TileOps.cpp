@@ -60,9 +60,17 @@ LogicalResult PartialAttentionOp::verify() {
   if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
            << tile.getInt();
-  if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())))
+  if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())) ||
+      failed(verifyPageTable(*this, "value_pages", value, getValuePages())))
     return failure();
-  return verifyPageTable(*this, "value_pages", value, getValuePages());
+  auto hasPages = [](CacheType cache, std::optional<TokenRegion> region) {
+    return region && LoadTileOp::hasPages(cache, *region);
+  };
+  if (getWithinPages() && !hasPages(key, getKeyRegion()) &&
+      !hasPages(value, getValueRegion()))
+    return emitOpError("within_pages is given for tokens of regions without "
+                       "pages");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,6 +153,9 @@ LogicalResult LoadTileOp::verify() {
            << expected << ", got " << getResultTypes();
   if (hasPages(cache, getRegion()))
     return verifyPageTable(*this, "pages", cache, getPages());
+  if (getWithinPage())
+    return emitOpError("within_page is given for a region without pages, '")
+           << stringifyTokenRegion(getRegion()) << "'";
   if (getPages())
     return emitOpError("pages are given for a region without pages, '")
            << stringifyTokenRegion(getRegion()) << "'";

@@ -68,11 +68,12 @@ private:
 /// stored where that is exact.
 Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
                                  TokenRegion region) {
+  bool hasPages = LoadTileOp::hasPages(type, region);
   auto load = LoadTileOp::create(
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
-      op.getHead(), op.getBegin(), op.getEnd(),
-      LoadTileOp::hasPages(type, region) ? pages : Value(), region,
-      op.getTileAttr());
+      op.getHead(), op.getBegin(), op.getEnd(), hasPages ? pages : Value(),
+      region, op.getTileAttr(),
+      /*withinPage=*/hasPages && op.getWithinPages());
   if (!LoadTileOp::hasCodes(type, region))
     return load.getResult(0);
   SmallVector<Value> stored(load.getResults());

@@ -261,6 +261,30 @@ static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
   return 1;
 }
 
+/// Whether tiles of so many tokens can be made to lie within the pages of both
+/// sides: they divide them, and what bounds tiles begins at the same token.
+/// Groups of several tokens keep a tile within a page by themselves.
+static bool fitsPages(PartialAttentionOp op, int64_t tile) {
+  bool hasPages = false;
+  std::optional<int64_t> origin;
+  for (auto [cache, region] :
+       {std::pair(op.getKey().getType(), op.getKeyRegion()),
+        std::pair(op.getValue().getType(), op.getValueRegion())}) {
+    bool isBound = cache.isPaged() || cache.getTokenGroup() > 1;
+    if (region != TokenRegion::Codes || !isBound)
+      continue;
+    if (origin.value_or(cache.getExactFirst()) != cache.getExactFirst())
+      return false;
+    origin = cache.getExactFirst();
+    if (cache.getTokenGroup() > 1)
+      continue;
+    if (*cache.getPage() % tile != 0)
+      return false;
+    hasPages = true;
+  }
+  return hasPages;
+}
+
 namespace {
 
 struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
@@ -287,6 +311,7 @@ struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
 
   LogicalResult tile(IRRewriter &rewriter, PartialAttentionOp op) {
     int64_t size = getTileTokens(op, tileTokens);
+    op.setWithinPages(fitsPages(op, size));
     scf::SCFTilingOptions options;
     options.setTileSizes({rewriter.getIndexAttr(size)});
     rewriter.setInsertionPoint(op);

@@ -58,6 +58,7 @@ FORMAT_FIELDS = {
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
     "rule": (I4, I4 + ", rule = #kvq.rule<scale = nearest>"),
+    "layout": (I4, I4 + ", layout = #kvq.layout<codes = stream>"),
 }
 NEAREST = "scale = nearest"
 RULE_FIELDS = {
@@ -72,6 +73,14 @@ RULE_FIELDS = {
     "constant": (UI4, NEAREST, f"{NEAREST}, constant = 1.0"),
     "fit": (UI4, NEAREST, f"{NEAREST}, fit = end"),
     "precision": (I4, NEAREST, f"{NEAREST}, precision = f16"),
+}
+I5 = I4.replace("i4", "i5")
+LAYOUT_FIELDS = {
+    "codes": (I4, "codes = planar", "codes = planar<32>"),
+    "high": (I5, "codes = planar", "high = stream"),
+    "bias": (I4, "codes = planar", "bias"),
+    "record": (I4, "codes = planar", "record = [scale, codes]"),
+    "row": (I4, "record = [scale, codes]", "row = [scale, codes]"),
 }
 CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
@@ -121,6 +130,16 @@ def test_every_field_of_a_rule_is_in_the_table():
 def test_fields_of_rules(field):
     fmt, before, after = RULE_FIELDS[field]
     check(*(lowered(f"{fmt}, rule = #kvq.rule<{rule}>" if rule else fmt) for rule in (before, after)))
+
+
+def test_every_field_of_a_layout_is_in_the_table():
+    assert named_in_error(kvq.Format, f"{I4}, layout = #kvq.layout<nothing = 1>") == LAYOUT_FIELDS.keys()
+
+
+@pytest.mark.parametrize("field", LAYOUT_FIELDS)
+def test_fields_of_layouts(field):
+    fmt, before, after = LAYOUT_FIELDS[field]
+    check(*(lowered(f"{fmt}, layout = #kvq.layout<{layout}>") for layout in (before, after)))
 
 
 def test_every_parameter_of_a_cache_is_in_the_table():
@@ -206,6 +225,21 @@ LOAD = (
     "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
     "%0 : tensor<?x64xf16>",
 )
+PAGED = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>, page = 16>"
+PARTIAL_PAGED = (
+    f"%q: tensor<2x64xf32>, %c: {PAGED}, %t: tensor<1x8xi64>, %i: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
+    f"%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, {PAGED}, {PAGED}) at [%i, %i] "
+    "tokens [%i to %i] flushed [%i, %i] key_pages(%t : tensor<1x8xi64>) value_pages(%t : tensor<1x8xi64>) "
+    "outs(%q, %m, %s : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) {{key_region = #kvq.region<codes>, "
+    "value_region = #kvq.region<codes>, tile = 8{0}}} -> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
+    "%0#0 : tensor<2x64xf32>",
+)
+LOAD_PAGED = (
+    f"%c: {PAGED}, %t: tensor<1x8xi64>, %b: index, %lo: index, %hi: index",
+    f"%0:2 = kvq.load_tile %c <codes> at [%b, %b] tokens [%lo to %hi] pages(%t : tensor<1x8xi64>) {{0}} : {PAGED} "
+    "-> tensor<?x64xi8>, tensor<?x2xf16>",
+    "%0#0 : tensor<?x64xi8>",
+)
 TRUNCATE = (
     "%n: tensor<1xi64>, %f: tensor<1xi64>, %to: tensor<1xi64>",
     "%0, %1 = kvq.truncate {0} lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>) to(%to : tensor<1xi64>) "
@@ -241,6 +275,11 @@ OP_ATTRIBUTES = {
         *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "first", 16)),
         "func.func(kvq-decompose-attention)",
     ),
+    "partial_attention.within_pages": (
+        *(PARTIAL_PAGED, "", ", within_pages"),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
 }

@@ -207,18 +207,20 @@ def KVQ_RotateOp : KVQ_Op<"rotate", [
 }
 
 def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
-  let summary = "codes, one a byte, to packed bytes";
+  let summary = "codes, one a byte, and metadata to packed bytes";
   let description = [{
-    `... x head_dim` codes to `... x packed bytes`. Planar within a row: with
-    k = 8/bits codes in a byte, byte j holds element j in its lowest bits,
-    element j + head_dim/k in the next, and so on. Codes of 3, 5 and 6 bits are
-    two such parts, one behind the other in the row: the low 2, 4 and 4 bits,
-    then the remaining 1, 1 and 2. Signed codes are two's complement. With 8 bits
-    the bytes are the codes. The tiling domain is all axes but the last.
+    What a cache stores in packed components, as the format's layout says (see
+    `#kvq.layout`), from `... x tokens x head_dim` codes, i8 tensors of rank 2 or
+    more: by default `... x tokens x head_dim * bits / 8` bytes of planar codes.
+    What is above the lowest bits of a code is ignored.
 
-    Codes are i8 tensors of rank 2 or more, packed bytes i8 tensors with
-    head_dim * bits / 8 as the last extent. What is above the lowest bits of a
-    code is ignored.
+    With a layout that has metadata in records, scales and zeros in these follow
+    the codes, of the shapes that `kvq.quantize` gives them, and the outputs are
+    the packed components that there are: `codes`, then `records`, with
+    `... x tokens/n` rows for groups of n tokens.
+
+    The tiling domain is all axes but the last, with groups of tokens as steps
+    where there are records.
 
     Errors: head_dim whose codes do not fill whole bytes, shapes that do not
     follow from the codes, an exact format.
@@ -226,20 +228,28 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
     ```mlir
     %p = kvq.pack #kvq.format<codes = i4, group = [1, 32], scale = f16>
         ins(%c : tensor<64x128xi8>) outs(%p0 : tensor<64x64xi8>) -> tensor<64x64xi8>
+    #q4 = #kvq.format<codes = i4, group = [1, 32], scale = f16,
+                      layout = #kvq.layout<record = [scale, codes]>>
+    %r = kvq.pack #q4 ins(%c, %s : tensor<64x128xi8>, tensor<64x4xf16>)
+        outs(%r0 : tensor<64x72xi8>) -> tensor<64x72xi8>
     ```
   }];
 }
 
 def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
-  let summary = "packed bytes to codes, one a byte";
+  let summary = "packed bytes to codes, one a byte, and metadata";
   let description = [{
     The inverse of `kvq.pack`: signed codes are sign-extended to i8, unsigned
-    ones zero-extended. It is tiled as `kvq.pack` is, and its errors are those of
-    `kvq.pack`; head_dim is the last extent of the output.
+    ones zero-extended, and metadata in records comes as it was stored. It is
+    tiled as `kvq.pack` is, and its errors are those of `kvq.pack`; head_dim is
+    the last extent of the codes.
 
     ```mlir
     %c = kvq.unpack #kvq.format<codes = i4, group = [1, 32], scale = f16>
         ins(%p : tensor<64x64xi8>) outs(%c0 : tensor<64x128xi8>) -> tensor<64x128xi8>
+    %d:2 = kvq.unpack #q4 ins(%r : tensor<64x72xi8>)
+        outs(%c0, %s0 : tensor<64x128xi8>, tensor<64x4xf16>)
+        -> tensor<64x128xi8>, tensor<64x4xf16>
     ```
   }];
 }
@@ -682,7 +692,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     The tiling domain is the token range, a reduction. Where a region of the range
     is codes with several tokens in a group, it begins at the last group border
     before `begin`, so that tiles of whole groups, or of a divisor of them, hold
-    no part of a second group; the range of a tile is clipped to the op's.
+    no part of a second group; the range of a tile is clipped to the op's. With
+    `within_pages` it begins at a border of pages too, so that tiles that divide
+    the pages of paged codes lie within one each.
     Partial reduction (`PartialReductionOuterParallel` only) attends to each
     token range from the identity and merges the states by
     `kvq.merge_partials`.
@@ -692,7 +704,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     `rows x head_dim` of the values; `max`, `sum` or `bias` for other rows; results
     of other types than the initial state; one region without the other; a tile of
     fewer than one token; a page table missing for a paged cache or given for
-    another.
+    another; `within_pages` without codes that lie in pages.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -712,7 +724,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     Optional<1DTensorOf<[F32]>>:$bias,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
-    OptionalAttr<I64Attr>:$tile);
+    OptionalAttr<I64Attr>:$tile,
+    UnitAttr:$within_pages);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
     1DTensorOf<[F32]>:$maxResult,
@@ -798,12 +811,14 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size. A paged cache takes its page table for the
-    region `codes`: the range may span pages.
+    region `codes`. The range may span pages, and is copied together then;
+    `within_page` says that it does not.
 
     Errors: a region that the cache does not have, result types other than
     these, a tile of fewer than one token, a page table missing for the codes of a
-    paged cache or given elsewhere. That the range lies in the region,
-    within one group and within `tile` is up to whoever builds the op.
+    paged cache or given elsewhere, `within_page` elsewhere. That the range lies in
+    the region, within one group, within `tile` and where it is said within one
+    page is up to whoever builds the op.
 
     ```mlir
     %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
@@ -818,7 +833,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$end,
     Optional<KVQ_PageTable>:$pages,
     KVQ_TokenRegionAttr:$region,
-    OptionalAttr<I64Attr>:$tile);
+    OptionalAttr<I64Attr>:$tile,
+    UnitAttr:$within_page);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`

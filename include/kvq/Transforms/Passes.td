@@ -128,6 +128,32 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def AssignLayoutPass : Pass<"kvq-assign-layout"> {
+  let summary = "Writes out the layouts that formats leave open";
+  let description = [{
+    Every `#kvq.format` with codes and without a layout, in types and attributes,
+    gets the one that it has been taken for: `#kvq.layout<codes = planar>`, on
+    every target. An explicit layout stays, as it holds on every target.
+
+    Of test/Transforms/assign-layout.mlir, abridged:
+
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+    ```
+    becomes
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16,
+        range = absmax, layout = #kvq.layout<codes = planar>>>
+    ```
+
+    It is in no pipeline, since later passes take an open layout for the same; it
+    is for storage that outlives the program that wrote it. Functions whose
+    signatures have to agree are to be converted together.
+
+    Numerics: bit-exact; no byte changes.
+  }];
+}
+
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
   let summary = "Splits attention into work items over sequence, query token, "
                 "KV head and token range";
@@ -191,7 +217,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     each part by token tiles that start at multiples of the token group, through
     the op's `TilingInterface`. With token groups of several tokens the tile is
     cut to a divisor of all of them, so that one row of metadata serves a whole
-    tile.
+    tile. Where a tile divides the pages of paged caches it starts at their borders
+    (`within_pages`), so that nothing has to be copied together.
 
     Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
     tokens, groups of 32 tokens and a recent window, values have codes alone.
@@ -391,7 +418,7 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
 
     Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
     recent window are gathered into scratch; with `tile` it has a static size. So
-    are tiles of a paged cache that may span pages: what lies in each page is a
+    are tiles of a paged cache that may span pages (without `within_page`): what lies in each page is a
     slice of the pool, which is unpacked or copied into the tile. Where groups of
     several tokens keep a tile within a page, nothing is copied.
 
