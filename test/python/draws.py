@@ -134,7 +134,7 @@ def kind(name: str, value: object) -> object:
 
 
 def pairs() -> dict[tuple, list[Fields]]:
-    """Every pair of kinds ((field, kind), (other field, kind)), fields in their order, with the values that are allowed."""
+    """Every pair of kinds ((field, kind), (other field, kind)), fields in order, with the values that are allowed."""
     found: dict[tuple, list[Fields]] = {}
     for a, b in itertools.combinations(VALUES, 2):
         for x, y in itertools.product(VALUES[a], VALUES[b]):
