@@ -17,24 +17,6 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
-  switch (kind) {
-  case ComponentKind::Codes:
-    return "codes";
-  case ComponentKind::Values:
-    return "values";
-  case ComponentKind::Scales:
-    return "scales";
-  case ComponentKind::Zeros:
-    return "zeros";
-  case ComponentKind::First:
-    return "first";
-  case ComponentKind::Recent:
-    return "recent";
-  }
-  llvm_unreachable("unknown storage component");
-}
-
 //===----------------------------------------------------------------------===//
 // Syntax
 //===----------------------------------------------------------------------===//
@@ -281,6 +263,15 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     components.push_back(
         {kind, {blocks, heads, rows, rowSize}, element, kAlignment});
   };
+  // One row, the same for all sequences.
+  auto addGiven = [&](ComponentKind kind, int64_t heads, int64_t rowSize,
+                      Type element) {
+    components.push_back({kind,
+                          {1, heads, 1, rowSize},
+                          element,
+                          kAlignment,
+                          /*given=*/true});
+  };
   auto addWindow = [&](ComponentKind kind, int64_t rows) {
     if (rows != 0)
       components.push_back({kind,
@@ -295,13 +286,31 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     int64_t group = type.getTokenGroup();
     int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    addRows(ComponentKind::Codes, heads, rows, format.getPackedBytes(headDim),
-            IntegerType::get(type.getContext(), 8));
+    Type byte = IntegerType::get(type.getContext(), 8);
+    RowLayout layout = format.getRowLayout(headDim);
+    if (layout.codes.exists())
+      addRows(ComponentKind::Codes, heads, rows, layout.codes.getBytes(), byte);
+    if (layout.records.exists())
+      addRows(ComponentKind::Records, heads, groupRows,
+              layout.records.getBytes(), byte);
     int64_t groupHeads = heads / type.getGroupHeads();
-    addRows(ComponentKind::Scales, groupHeads, groupRows, groupsPerRow,
-            format.getScaleType());
-    if (Type zero = format.getZeroType())
-      addRows(ComponentKind::Zeros, groupHeads, groupRows, groupsPerRow, zero);
+    auto addMetadata = [&](ComponentKind kind, Type element) {
+      if (format.hasStaticRange())
+        addGiven(kind, groupHeads, groupsPerRow, element);
+      else
+        addRows(kind, groupHeads, groupRows, groupsPerRow, element);
+    };
+    if (!layout.storesScales())
+      addMetadata(ComponentKind::Scales, format.getScaleType());
+    if (Type zero = format.getZeroType(); zero && !layout.storesZeros())
+      addMetadata(ComponentKind::Zeros, zero);
+    if (Type outer = format.getOuterScaleType())
+      addGiven(ComponentKind::OuterScales, groupHeads, /*rowSize=*/1, outer);
+    if (Type center = format.getCenterType())
+      addGiven(ComponentKind::Means, heads, headDim, center);
+    if (format.getRotation() != 0)
+      addGiven(ComponentKind::Signs, /*heads=*/1, headDim,
+               IntegerType::get(type.getContext(), 8));
   }
   addWindow(ComponentKind::First, type.getExactFirst());
   addWindow(ComponentKind::Recent, type.getRecentRows());

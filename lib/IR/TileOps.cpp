@@ -46,6 +46,10 @@ LogicalResult PartialAttentionOp::verify() {
     if (cast<RankedTensorType>(state.getType()).getDimSize(0) != rows)
       return emitOpError("expected a maximum and a sum for ")
              << rows << " rows, got " << state.getType();
+  if (Value bias = getBias())
+    if (cast<RankedTensorType>(bias.getType()).getDimSize(0) != rows)
+      return emitOpError("expected a bias for ")
+             << rows << " rows, got " << bias.getType();
   for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
     if (init.getType() != result.getType())
       return emitOpError("expected a result of type ")
@@ -126,6 +130,8 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
   int64_t groups = headDim / format.getGroupChannels(headDim);
   SmallVector<Type> types = {RankedTensorType::get(
       {kDynamic, headDim}, IntegerType::get(cache.getContext(), 8))};
+  if (format.hasStaticRange())
+    return types;
   types.push_back(RankedTensorType::get({rows, groups}, format.getScaleType()));
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get({rows, groups}, zero));
@@ -153,5 +159,35 @@ LogicalResult LoadTileOp::verify() {
   if (getPages())
     return emitOpError("pages are given for a region without pages, '")
            << stringifyTokenRegion(getRegion()) << "'";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoadGivenOp
+//===----------------------------------------------------------------------===//
+
+RankedTensorType LoadGivenOp::getRowType(const StorageComponent &component) {
+  return RankedTensorType::get({1, component.shape.back()},
+                               component.elementType);
+}
+
+void LoadGivenOp::build(OpBuilder &builder, OperationState &state, Value cache,
+                        ComponentKind component, Value head) {
+  auto type = cast<CacheType>(cache.getType());
+  unsigned index = *type.findComponent(component);
+  build(builder, state, getRowType(type.getComponents()[index]), cache,
+        component, head);
+}
+
+LogicalResult LoadGivenOp::verify() {
+  CacheType cache = getCache().getType();
+  std::optional<unsigned> index = cache.findComponent(getComponent());
+  if (!index || !cache.getComponents()[*index].given)
+    return emitOpError("the cache has no given component '")
+           << stringifyComponentKind(getComponent()) << "'";
+  RankedTensorType expected = getRowType(cache.getComponents()[*index]);
+  if (getRow().getType() != expected)
+    return emitOpError("expected a row of type ")
+           << expected << ", got " << getRow().getType();
   return success();
 }

@@ -30,10 +30,12 @@ struct TilingShape {
   int64_t tokens;
   /// Heads in one step of the axis before it.
   int64_t heads;
-  /// Scales and zeros: their token axis counts steps.
-  ValueRange metadata;
+  /// Scales, zeros, records of them: their token axis counts steps.
+  SmallVector<Value, 3> metadata;
   /// Whether all tokens of the last step are there.
   bool wholeSteps;
+  /// What is given: one row for all tokens.
+  ValueRange given;
 
   int64_t getTokenAxis() const {
     return cast<RankedTensorType>(rows.getType()).getRank() - 2;
@@ -57,27 +59,50 @@ static int64_t getGroupHeads(FormatInterface format, Value rows) {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   Value rows = op.getInputs().front();
-  return {rows, op.getFormat().getGroupTokens(),
-          getGroupHeads(op.getFormat(), rows), op.getInits().drop_front(),
-          /*wholeSteps=*/true};
+  return {rows,
+          op.getFormat().getGroupTokens(),
+          getGroupHeads(op.getFormat(), rows),
+          llvm::to_vector<3>(op.getInits().drop_front()),
+          /*wholeSteps=*/true,
+          op.getInputs().drop_front()};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
   Value rows = op.getInputs().front();
-  return {rows, op.getFormat().getGroupTokens(),
-          getGroupHeads(op.getFormat(), rows), op.getInputs().drop_front(),
-          /*wholeSteps=*/false};
+  ValueRange metadata = op.getInputs().drop_front();
+  unsigned given = countGivenInputs(op.getFormat());
+  return {rows,
+          op.getFormat().getGroupTokens(),
+          getGroupHeads(op.getFormat(), rows),
+          llvm::to_vector<3>(metadata.drop_back(given)),
+          /*wholeSteps=*/false,
+          metadata.take_back(given)};
 }
 
-/// Packing treats each token by itself.
+/// Packed codes alone are packed token by token; with records of metadata
+/// beside them, a row of these is for a group of tokens.
+template <typename OpTy>
+static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
+                                   ValueRange packed) {
+  if (codesAndMetadata.size() == 1)
+    return {codesAndMetadata.front(), /*tokens=*/1, /*heads=*/1,
+            /*metadata=*/{}, /*wholeSteps=*/true, /*given=*/{}};
+  TilingShape shape{codesAndMetadata.front(), op.getFormat().getGroupTokens(),
+                    /*heads=*/1,
+                    llvm::to_vector<3>(codesAndMetadata.drop_front()),
+                    /*wholeSteps=*/false,
+                    /*given=*/{}};
+  // Of the packed components, records come last.
+  shape.metadata.push_back(packed.back());
+  return shape;
+}
+
 static TilingShape getTilingShape(PackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*heads=*/1, /*metadata=*/{},
-          /*wholeSteps=*/true};
+  return getPackingShape(op, op.getInputs(), op.getInits());
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*heads=*/1, /*metadata=*/{},
-          /*wholeSteps=*/true};
+  return getPackingShape(op, op.getInits(), op.getInputs());
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {
@@ -109,6 +134,16 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets.push_back(b.getIndexAttr(0));
   part.sizes.push_back(
       tensor::getMixedSize(b, loc, operand, shape.getTokenAxis() + 1));
+  if (llvm::is_contained(shape.given, operand)) {
+    ArrayRef<int64_t> extents =
+        cast<RankedTensorType>(operand.getType()).getShape();
+    for (int64_t axis = 0; axis <= shape.getTokenAxis(); ++axis)
+      if (extents[axis] == 1) {
+        part.offsets[axis] = b.getIndexAttr(0);
+        part.sizes[axis] = b.getIndexAttr(1);
+      }
+    return part;
+  }
   if (llvm::is_contained(shape.metadata, operand))
     return part;
   if (shape.heads != 1) {

@@ -16,8 +16,16 @@ using namespace mlir::kvq;
 namespace {
 
 /// What a value-level op takes on one side: the float values, the codes with
-/// their metadata, or the packed bytes.
-enum class Side { Values, Codes, CodesOnly, Metadata, Bytes };
+/// their metadata, the metadata alone, what of these is packed, or the packed
+/// bytes.
+enum class Side { Values, Codes, Metadata, Unpacked, Packed };
+
+/// A row of metadata that is given rather than computed.
+struct GivenRow {
+  StringRef name;
+  int64_t extent;
+  Type elementType;
+};
 
 } // namespace
 
@@ -31,38 +39,75 @@ static int64_t ceilDivOrDynamic(int64_t extent, int64_t divisor) {
 static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
                                                   ArrayRef<int64_t> shape,
                                                   Side side, Type floatType) {
-  MLIRContext *context = format.getContext();
-  Type i8 = IntegerType::get(context, 8);
-  SmallVector<int64_t> dims(shape);
-  int64_t headDim = dims.back();
-  switch (side) {
-  case Side::Values:
-    return {RankedTensorType::get(dims, floatType)};
-  case Side::CodesOnly:
-    return {RankedTensorType::get(dims, i8)};
-  case Side::Bytes:
-    dims.back() = format.getPackedBytes(headDim);
-    return {RankedTensorType::get(dims, i8)};
-  case Side::Codes:
-  case Side::Metadata:
-    break;
-  }
+  Type i8 = IntegerType::get(format.getContext(), 8);
+  int64_t headDim = shape.back();
   SmallVector<RankedTensorType> types;
-  if (side == Side::Codes)
-    types.push_back(RankedTensorType::get(dims, i8));
-  dims.back() = headDim / format.getGroupChannels(headDim);
-  dims[dims.size() - 2] =
-      ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
-  // Rows of rank 2 are of one head.
-  if (dims.size() > 2) {
-    int64_t &heads = dims[dims.size() - 3];
-    if (!ShapedType::isDynamic(heads))
-      heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
+  auto addRows = [&](int64_t tokens, int64_t rowSize, Type type) {
+    SmallVector<int64_t> dims(shape);
+    dims.back() = rowSize;
+    dims[dims.size() - 2] = ceilDivOrDynamic(dims[dims.size() - 2], tokens);
+    types.push_back(RankedTensorType::get(dims, type));
+    return &types.back();
+  };
+  auto addMetadata = [&](int64_t rowSize, Type type) {
+    RankedTensorType *added = addRows(format.getGroupTokens(), rowSize, type);
+    // Rows of rank 2 are of one head.
+    if (shape.size() == 2 || ShapedType::isDynamic(shape.end()[-3]))
+      return;
+    SmallVector<int64_t> dims(added->getShape());
+    int64_t &heads = dims.end()[-3];
+    heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
+    *added = RankedTensorType::get(dims, type);
+  };
+  RowLayout layout = format.getRowLayout(headDim);
+  if (side == Side::Values) {
+    addRows(1, headDim, floatType);
+    return types;
   }
-  types.push_back(RankedTensorType::get(dims, format.getScaleType()));
-  if (Type zero = format.getZeroType())
-    types.push_back(RankedTensorType::get(dims, zero));
+  if (side == Side::Packed) {
+    if (layout.codes.exists())
+      addRows(1, layout.codes.getBytes(), i8);
+    if (layout.records.exists())
+      addRows(format.getGroupTokens(), layout.records.getBytes(), i8);
+    return types;
+  }
+  if (side != Side::Metadata)
+    addRows(1, headDim, i8);
+  // What is given is an operand of its own.
+  if (format.hasStaticRange())
+    return types;
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  bool isPacking = side == Side::Unpacked;
+  if (!isPacking || layout.storesScales())
+    addMetadata(groups, format.getScaleType());
+  Type zero = format.getZeroType();
+  if (zero && (!isPacking || layout.storesZeros()))
+    addMetadata(groups, zero);
   return types;
+}
+
+/// What is given for rows of `headDim` channels, in the order of the operands.
+static SmallVector<GivenRow> getGivenRows(FormatInterface format,
+                                          int64_t headDim) {
+  SmallVector<GivenRow> rows;
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  if (format.hasStaticRange())
+    rows.push_back({"scales", groups, format.getScaleType()});
+  if (Type zero = format.getZeroType(); zero && format.hasStaticRange())
+    rows.push_back({"zeros", groups, zero});
+  if (Type outer = format.getOuterScaleType())
+    rows.push_back({"outer scales", 1, outer});
+  return rows;
+}
+
+bool kvq::goesWithCodes(ComponentKind kind) {
+  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros ||
+         kind == ComponentKind::OuterScales;
+}
+
+unsigned kvq::countGivenInputs(FormatInterface format) {
+  // Of rows of any size.
+  return getGivenRows(format, format.getGroupChannels(1)).size();
 }
 
 /// True if `type` is a float tensor that may hold values.
@@ -112,8 +157,55 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
   if (format.isExact())
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
+  if (format.getCore() != format)
+    return op->emitOpError("a mean and a rotation act before codes are computed: "
+                           "expected a format without them, got ")
+           << format;
   auto emitError = [&] { return op->emitOpError(); };
   return format.verifyHeadDim(emitError, type.getShape().back());
+}
+
+/// Checks that `type` holds `row` for tokens of the shape `shape`: for each
+/// leading index of its own, or once for all.
+static LogicalResult verifyGivenRow(Operation *op, FormatInterface format,
+                                    const GivenRow &row,
+                                    ArrayRef<int64_t> shape, Type type) {
+  SmallVector<int64_t> each(shape);
+  each[shape.size() - 2] = 1;
+  each.back() = row.extent;
+  if (each.size() > 2 && !ShapedType::isDynamic(each[each.size() - 3]))
+    each[each.size() - 3] /= format.getGroupHeads(each[each.size() - 3]);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  bool fits = tensor && tensor.getElementType() == row.elementType &&
+              tensor.getRank() == int64_t(each.size()) &&
+              tensor.getShape().take_back(2) == ArrayRef(each).take_back(2);
+  for (unsigned axis = 0; fits && axis + 2 < each.size(); ++axis) {
+    int64_t extent = tensor.getDimSize(axis);
+    fits = extent == 1 || extent == each[axis] ||
+           ShapedType::isDynamic(extent) || ShapedType::isDynamic(each[axis]);
+  }
+  if (fits)
+    return success();
+  return op->emitOpError() << "expected given " << row.name << " of type "
+                           << RankedTensorType::get(each, row.elementType)
+                           << " (leading extents may be 1), got " << type;
+}
+
+/// Takes what is given for rows of the shape `shape` from the end of `inputs`,
+/// and checks it; something has to be left.
+static LogicalResult takeGiven(Operation *op, FormatInterface format,
+                               ArrayRef<int64_t> shape, TypeRange &inputs) {
+  SmallVector<GivenRow> rows = getGivenRows(format, shape.back());
+  if (inputs.size() <= rows.size())
+    return op->emitOpError()
+           << "expected " << rows.size()
+           << " given inputs and one or more before them, got " << inputs.size()
+           << " inputs";
+  for (auto [row, type] : llvm::zip_equal(rows, inputs.take_back(rows.size())))
+    if (failed(verifyGivenRow(op, format, row, shape, type)))
+      return failure();
+  inputs = inputs.drop_back(rows.size());
+  return success();
 }
 
 /// Checks a value-level op whose rows have the shape of `rows`.
@@ -124,8 +216,11 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
   if (failed(verifyRows(op, format, rows)))
     return failure();
   ArrayRef<int64_t> shape = cast<RankedTensorType>(rows).getShape();
-  if (failed(verifySide(op, "inputs", inputs.getTypes(), format, shape,
-                        inputSide)) ||
+  TypeRange inputTypes = inputs.getTypes();
+  bool takesGiven = inputSide == Side::Codes || inputSide == Side::Values;
+  if (takesGiven && failed(takeGiven(op, format, shape, inputTypes)))
+    return failure();
+  if (failed(verifySide(op, "inputs", inputTypes, format, shape, inputSide)) ||
       failed(
           verifySide(op, "outputs", inits.getTypes(), format, shape, initSide)))
     return failure();
@@ -201,6 +296,8 @@ LogicalResult CountSaturatedOp::verify() {
            << getFormat();
   auto type = cast<RankedTensorType>(rows.getType());
   TypeRange inputs(getInputs());
+  if (failed(takeGiven(*this, getFormat(), type.getShape(), inputs)))
+    return failure();
   if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),
                         type.getShape(), Side::Values)) ||
       failed(verifySide(*this, "metadata", inputs.drop_front(), getFormat(),
@@ -232,7 +329,7 @@ LogicalResult PackOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::CodesOnly, getInits(), Side::Bytes,
+                       getInputs(), Side::Unpacked, getInits(), Side::Packed,
                        getResultTypes());
 }
 
@@ -240,6 +337,6 @@ LogicalResult UnpackOp::verify() {
   if (failed(expectOperand(*this, "outputs", getInits())))
     return failure();
   return verifyValueOp(*this, getFormat(), getInits().front().getType(),
-                       getInputs(), Side::Bytes, getInits(), Side::CodesOnly,
+                       getInputs(), Side::Packed, getInits(), Side::Unpacked,
                        getResultTypes());
 }

@@ -42,7 +42,8 @@ static bool addArguments(std::vector<ArgumentSpec> &arguments, Type type,
     for (const StorageComponent &component : cache.getComponents()) {
       std::string part =
           name + " (" + stringifyComponentKind(component.kind).str() + ")";
-      if (!addArguments(arguments, component.getTensorType(), part, isWritten))
+      if (!addArguments(arguments, component.getTensorType(), part,
+                        isWritten && !component.given))
         return false;
     }
     return true;

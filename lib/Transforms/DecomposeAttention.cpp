@@ -46,6 +46,7 @@ public:
 private:
   Value loadValues(CacheType type, Value cache, Value pages,
                    TokenRegion region);
+  Value getInitialScores();
   Value computeScores();
   Value computeTileMaximum(Value scores);
   SmallVector<Value> updateState(Value tileMaximum);
@@ -75,23 +76,41 @@ Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
       /*withinPage=*/hasPages && op.getWithinPages());
   if (!LoadTileOp::hasCodes(type, region))
     return load.getResult(0);
+  SmallVector<Value> stored(load.getResults());
+  for (const StorageComponent &component : type.getComponents())
+    if (component.given && goesWithCodes(component.kind))
+      stored.push_back(LoadGivenOp::create(b, loc, cache, component.kind,
+                                           op.getHead()));
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
                                {tokens, b.getIndexAttr(type.getHeadDim())});
   return DequantizeOp::create(b, loc, scratch.getType(),
-                              type.getFormat().resolveHeads(type.getHeads()),
-                              load.getResults(), scratch)
+                              type.getFormat().resolveHeads(type.getHeads())
+                                  .getCore(),
+                              stored, scratch)
       .getResult(0);
 }
 
-/// scores[r, t] = sum_c query[r, c] k[t, c].
+/// What scores begin with: 0, or the bias of each row.
+Value TileDecomposer::getInitialScores() {
+  Value scratch =
+      buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens});
+  if (!op.getBias())
+    return buildFill(b, loc, scratch, 0.f);
+  return buildStructuredOp(
+             b, loc, "rt", "", {{op.getBias(), "r"}}, {{scratch, "rt"}},
+             [](OpBuilder &, Location, ValueRange ins, ValueRange) {
+               return SmallVector<Value>{ins[0]};
+             })
+      .front();
+}
+
+/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c].
 Value TileDecomposer::computeScores() {
   Value keys = loadValues(op.getKey().getType(), op.getKey(), op.getKeyPages(),
                           *op.getKeyRegion());
-  Value init = buildFill(
-      b, loc,
-      buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
   return buildContraction(b, loc, "rtc", "c", {op.getQuery(), "rc"},
-                          {keys, "tc"}, {init, "rt"}, buildExtend);
+                          {keys, "tc"}, {getInitialScores(), "rt"},
+                          buildExtend);
 }
 
 Value TileDecomposer::computeTileMaximum(Value scores) {

@@ -11,6 +11,7 @@
 
 from ._kvq import Error
 from .cache import Cache
+from .calibration import calibrate
 from .compiler import parse, run_pipeline
 from .format import Format
 from .ops import Quantized, attention, count_saturated, dequantize, quantize
@@ -23,6 +24,7 @@ __all__ = [
     "Policy",
     "Quantized",
     "attention",
+    "calibrate",
     "count_saturated",
     "dequantize",
     "parse",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from . import _kvq
 from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
 from .compiler import kernel
 from .copies import copy_from, copy_sequences
-from .format import DTYPES, Format
+from .format import Format
+from .given import Given, stored_components
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import shift as _shift_ir
@@ -90,6 +92,17 @@ def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int
     return data.view(dtype).reshape(shape)
 
 
+@contextmanager
+def _named(name: str | None) -> Iterator[None]:
+    """Errors begin with the cache's name, if it has one."""
+    try:
+        yield
+    except _kvq.Error as error:
+        if name is None:
+            raise
+        raise _kvq.Error(f"{name}: {error}") from error
+
+
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
@@ -106,16 +119,22 @@ class Cache:
     ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and the
     newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence may
     become, and takes no memory.
+    given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
+    [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
+    [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim].
+    name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring and
-    keep_first as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
+    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
     residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
     recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
-    whole groups, say), and pages or a page table without page; TypeError if fmt is no Format; MemoryError where there is not enough.
+    whole groups, say), pages or a page table without page, and for what is given: where it is missing, has no use, is
+    of another shape, or holds values that are not allowed (a scale that is zero, negative or NaN, say). TypeError if
+    fmt is no Format, and where something given is of another dtype; MemoryError where there is not enough.
     """
 
     def __init__(
@@ -135,51 +154,54 @@ class Cache:
         page_table: np.ndarray | None = None,
         ring: int | None = None,
         keep_first: int = 0,
+        given: Given | None = None,
+        name: str | None = None,
         fill: int | None = None,
     ) -> None:
         check_type("fmt", fmt, Format)
-        sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
-        for name, size in sizes.items():
-            if size < 1:
-                raise _kvq.Error(f"expected {name} of at least 1, got {size}")
-        for name, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
-            if size < 0:
-                raise _kvq.Error(f"expected {name} of at least 0, got {size}")
-        if dtype not in ("f16", "f32"):
-            raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
-        self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
-        self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
-        self._held = exact_first + recent  # tokens that are never quantized
-        self._flush = residual or fmt.tokens  # tokens that are quantized together
-        self.has_window = has_window(fmt, recent, residual)
-        self.type, self.dynamic_type = (  # one kernel serves every capacity
-            cache_type(
-                *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+        self.name = name
+        with _named(name):
+            sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
+            for what, size in sizes.items():
+                if size < 1:
+                    raise _kvq.Error(f"expected {what} of at least 1, got {size}")
+            for what, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
+                if size < 0:
+                    raise _kvq.Error(f"expected {what} of at least 0, got {size}")
+            if dtype not in ("f16", "f32"):
+                raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
+            self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
+            self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
+            self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
+            self._held = exact_first + recent  # tokens that are never quantized
+            self._flush = residual or fmt.tokens  # tokens that are quantized together
+            self.has_window = has_window(fmt, recent, residual)
+            self.type, self.dynamic_type = (  # one kernel serves every capacity
+                cache_type(
+                    *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+                )
+                for tokens in (capacity, "?")
             )
-            for tokens in (capacity, "?")
-        )
-        if page is None and not (pages is None and page_table is None):
-            raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
-        components = _kvq.cache_components(self.type, capacity, pages)
-        self._storage = {
-            name: _allocate(shape, self._dtype(name, element), alignment, fill)
-            for name, shape, element, alignment in components
-        }
-        self._arrays = tuple(self._storage.values())
-        self._pages = None if page is None else self._make_pages(components[0][1][0], page_table)
-        self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
-        self._lengths = np.zeros(batch, np.int64)
-        self._flushed = np.zeros(batch, np.int64)
+            if page is None and not (pages is None and page_table is None):
+                raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
+            components = fmt.components(self.type, capacity, pages)
+            self._storage = {
+                component.name: _allocate(component.shape, fmt.dtype(component), component.alignment, fill)
+                for component in components
+            }
+            self._given = dict(stored_components(fmt, self.dynamic_type, given))
+            for component, array in self._given.items():
+                self._storage[component][:] = array
+            self._arrays = tuple(self._storage.values())
+            self._pages = None if page is None else self._make_pages(components[0].shape[0], page_table)
+            self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
+            self._lengths = np.zeros(batch, np.int64)
+            self._flushed = np.zeros(batch, np.int64)
 
     def _make_pages(self, pages: int, table: np.ndarray | None) -> PageTable:
         beyond = max(self.capacity - self._held, 0)
         rows = beyond // self._flush * self._flush
         return PageTable(self.batch, -(-rows // self.page), self.page, pages, table)
-
-    def _dtype(self, component: str, element: str) -> np.dtype:
-        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
-        return DTYPES[self.format.zero if component == "zeros" else element]
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"
@@ -219,7 +241,9 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads/h, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first [batch, kv_heads, exact_first, head_dim],
+        recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
         and r = page.
@@ -458,8 +482,9 @@ class Cache:
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, self.head_dim, self.dtype),
             self.dynamic_type,
-            str(self.format.for_heads(self.kv_heads)),
-            (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
+            (self.format.for_heads(self.kv_heads).core, self.format.rotation),
+            self.format.tokens,
+            self.format.row_types(self.dynamic_type),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
             self._pages is not None,
@@ -472,7 +497,3 @@ class Cache:
             if self._ring is not None:
                 out[b, :, self.keep_first : self._ring.oldest(self._lengths)[b]] = 0
         return out
-
-    def _groups(self) -> int:
-        """Scales in a row; 0 for exact formats."""
-        return 0 if self.format.is_exact else self._storage["scales"].shape[3]

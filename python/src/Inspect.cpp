@@ -7,7 +7,9 @@
 
 #include "Bindings.h"
 
+#include "kvq/IR/GivenValues.h"
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/Presets.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
 
@@ -28,6 +30,15 @@ template <typename T> static std::string toText(T printable) {
   return text;
 }
 
+/// A format between the angle brackets.
+static std::string toFormatText(Attribute format) {
+  std::string text = toText(format);
+  StringRef inner = text;
+  inner.consume_front("#kvq.format<");
+  inner.consume_back(">");
+  return inner.str();
+}
+
 /// Python's None for a null type.
 static nb::object toTextOrNone(Type type) {
   return type ? nb::object(nb::str(toText(type).c_str())) : nb::none();
@@ -44,18 +55,23 @@ static auto parseOrThrow(MLIRContext *context, Parse parse,
   return parsed;
 }
 
-/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
-/// fields by name; those that an exact format lacks are None.
-static nb::tuple parseFormat(const std::string &text) {
-  std::unique_ptr<MLIRContext> context = createContext();
-  auto format = cast<FormatAttr>(parseOrThrow(
-      context.get(),
+static FormatAttr parseFormatAttr(MLIRContext *context,
+                                  const std::string &text) {
+  return cast<FormatAttr>(parseOrThrow(
+      context,
       [](const std::string &text, MLIRContext *context) {
         // Nothing but a format: `>` in the text would end it early.
         return dyn_cast_or_null<FormatAttr>(
             parseAttribute("#kvq.format<" + text + ">", context));
       },
       text));
+}
+
+/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
+/// fields by name; those that an exact format lacks are None.
+static nb::tuple parseFormat(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  FormatAttr format = parseFormatAttr(context.get(), text);
   nb::dict fields;
   fields["codes"] = toText(format.getCodes());
   fields["bits"] = format.getCodeBits();
@@ -65,10 +81,15 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact() || format.getChannels() == FormatAttr::kWholeAxis
           ? nb::object(nb::none())
           : nb::object(nb::int_(format.getChannels()));
+  fields["static"] = format.hasStaticRange();
   fields["heads"] = format.getHeads() == FormatAttr::kWholeAxis
                         ? nb::object(nb::none())
                         : nb::object(nb::int_(format.getHeads()));
   fields["scale"] = toTextOrNone(format.getScaleType());
+  fields["center"] = toTextOrNone(format.getCenterType());
+  fields["rotation"] = format.getRotation();
+  fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
+  fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());
   fields["zero_kind"] =
@@ -79,11 +100,30 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact()
           ? nb::object(nb::none())
           : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
-  std::string canonical = toText(Attribute(format));
-  StringRef inner = canonical;
-  inner.consume_front("#kvq.format<");
-  inner.consume_back(">");
-  return nb::make_tuple(inner.str(), fields);
+  fields["layout"] =
+      format.getLayout()
+          ? nb::object(nb::str(toText(Attribute(format.getLayout())).c_str()))
+          : nb::none();
+  return nb::make_tuple(toFormatText(format), fields);
+}
+
+/// Name, format, rule, source and notes of each preset.
+static nb::list getPresetTable() {
+  nb::list table;
+  auto text = [](StringRef string) { return string.str(); };
+  for (const Preset &preset : getPresets())
+    table.append(nb::make_tuple(text(preset.name), text(preset.format),
+                                text(preset.rule), text(preset.source),
+                                text(preset.notes)));
+  return table;
+}
+
+/// The text of the format that the preset `name` stands for.
+static std::string getPresetFormat(const std::string &name) {
+  const Preset *preset = findPreset(name);
+  if (!preset)
+    throw Error(describeUnknownPreset(name));
+  return preset->format.str();
 }
 
 CacheType python::parseCacheType(MLIRContext *context,
@@ -100,7 +140,7 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment) of each storage component. A pool of
+/// (name, shape, element type, alignment, given) of each storage component. A pool of
 /// `pages`, if given, is as large as that says.
 static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                    std::optional<int64_t> pages) {
@@ -122,9 +162,42 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
       shape.append(extent);
     components.append(nb::make_tuple(
         stringifyComponentKind(component.kind).str(), nb::tuple(shape),
-        toText(component.elementType), component.alignment));
+        toText(component.elementType), component.alignment, component.given));
   }
   return components;
+}
+
+/// How rows of `headDim` channels of a format are packed: (number of bytes of a
+/// row, whether a row is one group of tokens' rather than one token's) for each
+/// packed component, and whether scales and zeros are among what is packed.
+static nb::tuple getPackedRows(const std::string &format, int64_t headDim) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto attr = parseFormatAttr(context.get(), format);
+  DiagnosticCollector diagnostics(context.get(), /*places=*/false);
+  auto emitError = [&] {
+    return mlir::emitError(UnknownLoc::get(context.get()));
+  };
+  if (failed(attr.verifyHeadDim(emitError, headDim)))
+    unwrap(diagnostics.takeError("cannot pack rows"));
+  RowLayout layout = attr.getRowLayout(headDim);
+  nb::list rows;
+  for (const PackedRow *row : {&layout.codes, &layout.records})
+    if (row->exists())
+      rows.append(nb::make_tuple(row->getBytes(), row == &layout.records));
+  return nb::make_tuple(rows, layout.storesScales(), layout.storesZeros());
+}
+
+/// Throws unless `data` may be the storage of a given component.
+static void checkGiven(const std::string &type, const std::string &name,
+                       nb::bytes data) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType cache = parseCacheType(context.get(), type);
+  std::optional<ComponentKind> kind = symbolizeComponentKind(name);
+  for (const StorageComponent &component : cache.getComponents())
+    if (component.given && component.kind == kind)
+      return unwrap(checkGivenValues(
+          cache, component, StringRef(data.c_str(), data.size())));
+  throw Error("no component '" + name + "' is given to " + type);
 }
 
 /// Parses and verifies a module; returns it printed.
@@ -148,9 +221,20 @@ void python::bindInspect(nb::module_ &module) {
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
       nb::arg("capacity"), nb::arg("pages") = nb::none(),
-      "(name, shape, element type, alignment) of each array that a cache "
-      "is stored in, with pages for all sequences where their number is not "
+      "(name, shape, element type, alignment, given) of each array that a "
+      "cache is stored in, with pages for all sequences where their number is not "
       "given.");
+  module.def("packed_rows", &getPackedRows, nb::arg("format"),
+             nb::arg("head_dim"),
+             "([(bytes of a row, whether it is a group's), ...] of each packed "
+             "component, whether scales are packed, whether zeros are).");
+  module.def("presets", &getPresetTable,
+             "(name, format, rule, source, notes) of each preset.");
+  module.def("preset_format", &getPresetFormat, nb::arg("name"),
+             "The text of the format that a preset stands for.");
+  module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
+             nb::arg("data"),
+             "Checks the bytes of a component that is given to a cache.");
   module.def("parse", &parse, nb::arg("text"),
              "Parses and verifies a module; returns it as MLIR prints it.");
   module.def("run_pipeline", &runPipelineOnText, nb::arg("text"),

@@ -179,3 +179,21 @@ module attributes {kvq.policy = #kvq.policy<
     return %0 : !exact
   }
 }
+
+// -----
+
+// A shift drops any tokens, which caches without windows and token groups allow.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<heads = [0], format = #f>>} {
+  // CHECK-LABEL: func.func @shift(%{{.*}}: !cache, %{{.*}}: !cache1,
+  func.func @shift(%c: !exact, %begin: tensor<1xi64>, %count: tensor<1xi64>, %n: tensor<1xi64>) -> !exact {
+    // CHECK: %[[A:.*]] = kvq.shift {{.*}} : !cache) -> !cache
+    // CHECK: %[[B:.*]] = kvq.shift {{.*}} : !cache1) -> !cache1
+    // CHECK: return %[[A]], %[[B]]
+    %0 = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}

@@ -19,6 +19,7 @@ from test_differential import (
     TOLERANCE,
     UNSIGNED,
     ZEROS,
+    expected_storage,
     is_format,
     same,
     stored_rows,
@@ -39,6 +40,7 @@ VALUES: dict[str, tuple] = {
     "scale": SCALES,
     "zero": ("", *ZEROS),
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES),
+    "span": ("", "2", "*"),  # KV heads of a group
     "rule": (
         "",
         "ties = up",
@@ -47,6 +49,7 @@ VALUES: dict[str, tuple] = {
         "metadata = unrounded, scale = nearest",
         "bounds = full, extremum = signed, scale = nearest",
     ),
+    "layout": ("", "stream", "bias", "record", "row", "pairs"),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
     "storage": ("contiguous", "pages", "given pages", "ring"),
@@ -86,7 +89,13 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("rule", "range"): lambda rule, range_: not ("unrounded" in rule and "search" in range_)
     and not ("signed" in rule and range_ in CODEBOOK_RANGES),
     ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
+    ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("group", "window"): lambda group, window: window != "none" or group.startswith("1,"),
+    ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
+    ("range", "layout"): lambda range_, layout: layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES,
+    ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
+    ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
+    ("group", "layout"): lambda group, layout: layout not in ("record", "row") or group.startswith("1,"),
     ("group", "dim"): lambda group, dim: dim % _group(group, dim)[1] == 0,
 }
 
@@ -209,9 +218,23 @@ def _appends(rng: np.random.Generator, kind: str, lengths: np.ndarray) -> list[l
 def format_text(case: Fields) -> str:
     parts = {"codes": case["codes"], "group": f"[{case['group']}]"}
     parts |= {name: case[name] for name in ("scale", "zero", "range") if case[name]}
+    if case["span"]:
+        parts["heads"] = case["span"]
     if case["rule"]:
         parts["rule"] = f"#kvq.rule<{case['rule']}>"
-    return ", ".join(f"{name} = {value}" for name, value in parts.items())
+    text = ", ".join(f"{name} = {value}" for name, value in parts.items())
+    if not case["layout"]:
+        return text
+    metadata = ["scale"] + ["zero"] * bool(case["zero"])
+    codes = ["codes"] + ["high"] * (kvq.Format(text).bits in (3, 5, 6))
+    layout = {
+        "stream": "codes = stream",
+        "bias": "codes = planar<16>, bias",
+        "record": f"record = [{', '.join(metadata + codes)}]",
+        "row": f"codes = stream, row = [{', '.join(['codes', *metadata])}]",
+        "pairs": "record = [scale, zero]",
+    }[case["layout"]]
+    return f"{text}, layout = #kvq.layout<{layout}>"
 
 
 def run(text: str) -> None:
@@ -271,9 +294,6 @@ def check_storage(cache: kvq.Cache, oracle: reference.Cache) -> None:
     assert cache.lengths.tolist() == oracle.lengths.tolist()
     assert cache.flushed.tolist() == oracle.flushed.tolist()
     for b, flushed in enumerate(cache.flushed.tolist()):
-        packed = stored_rows(cache, "codes", b, flushed).view(np.uint8)
-        assert same(packed, reference.pack(oracle.codes(b), cache.format.bits)), f"codes of sequence {b}"
-        rows = flushed // cache.format.tokens
-        assert same(stored_rows(cache, "scales", b, rows), oracle.scales(b)), f"scales of sequence {b}"
-        if cache.format.zero:
-            assert same(stored_rows(cache, "zeros", b, rows), oracle.zeros(b)), f"zeros of sequence {b}"
+        for name, part in expected_storage(oracle, b).items():
+            stored = stored_rows(cache, name, b, flushed if name == "codes" else flushed // cache.format.tokens)
+            assert same(stored.view(part.dtype), part), f"{name} of sequence {b}"

@@ -58,6 +58,7 @@ FORMAT_FIELDS = {
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
     "rule": (I4, I4 + ", rule = #kvq.rule<scale = nearest>"),
+    "layout": (I4, I4 + ", layout = #kvq.layout<codes = stream>"),
 }
 NEAREST = "scale = nearest"
 RULE_FIELDS = {
@@ -72,6 +73,14 @@ RULE_FIELDS = {
     "constant": (UI4, NEAREST, f"{NEAREST}, constant = 1.0"),
     "fit": (UI4, NEAREST, f"{NEAREST}, fit = end"),
     "precision": (I4, NEAREST, f"{NEAREST}, precision = f16"),
+}
+I5 = I4.replace("i4", "i5")
+LAYOUT_FIELDS = {
+    "codes": (I4, "codes = planar", "codes = planar<32>"),
+    "high": (I5, "codes = planar", "high = stream"),
+    "bias": (I4, "codes = planar", "bias"),
+    "record": (I4, "codes = planar", "record = [scale, codes]"),
+    "row": (I4, "record = [scale, codes]", "row = [scale, codes]"),
 }
 CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
@@ -121,6 +130,16 @@ def test_every_field_of_a_rule_is_in_the_table():
 def test_fields_of_rules(field):
     fmt, before, after = RULE_FIELDS[field]
     check(*(lowered(f"{fmt}, rule = #kvq.rule<{rule}>" if rule else fmt) for rule in (before, after)))
+
+
+def test_every_field_of_a_layout_is_in_the_table():
+    assert named_in_error(kvq.Format, f"{I4}, layout = #kvq.layout<nothing = 1>") == LAYOUT_FIELDS.keys()
+
+
+@pytest.mark.parametrize("field", LAYOUT_FIELDS)
+def test_fields_of_layouts(field):
+    fmt, before, after = LAYOUT_FIELDS[field]
+    check(*(lowered(f"{fmt}, layout = #kvq.layout<{layout}>") for layout in (before, after)))
 
 
 def test_every_parameter_of_a_cache_is_in_the_table():

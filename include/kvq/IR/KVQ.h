@@ -19,14 +19,17 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
+#include "kvq/IR/KVQDialect.h.inc"
+#include "kvq/IR/KVQEnums.h.inc"
+
 namespace mlir::kvq {
 
 class CacheType;
 
 /// One reduction over the elements of a group. All are the same bits on every
 /// target: the largest and smallest are exact in any order, sums are trees of a
-/// given shape (rule R21), and the first largest, the first element of the
-/// largest magnitude, runs through the elements in their order.
+/// given shape (rule R21). The first largest is the first element of the largest
+/// magnitude.
 enum class RangeStatistic {
   LargestMagnitude,
   Smallest,
@@ -43,12 +46,6 @@ struct GroupMetadata {
   Value encodeScale, encodeZero;
 };
 
-/// What a storage component of a cache holds. See `!kvq.cache`.
-enum class ComponentKind { Codes, Values, Scales, Zeros, First, Recent };
-
-/// The name of a component in reports, headers and Python.
-llvm::StringRef stringifyComponentKind(ComponentKind kind);
-
 /// One contiguous array of a cache's storage.
 struct StorageComponent {
   ComponentKind kind;
@@ -56,6 +53,9 @@ struct StorageComponent {
   Type elementType;
   /// Alignment of the array's start, in bytes.
   int64_t alignment;
+  /// True for what is given when the cache is made and never written after: the
+  /// same for all sequences.
+  bool given = false;
 
   RankedTensorType getTensorType() const {
     return RankedTensorType::get(shape, elementType);
@@ -82,9 +82,6 @@ inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
 
 } // namespace mlir::kvq
 
-#include "kvq/IR/KVQDialect.h.inc"
-#include "kvq/IR/KVQEnums.h.inc"
-
 namespace mlir::kvq {
 class Codec;
 
@@ -94,6 +91,8 @@ FailureOr<APFloat> parseRuleNumber(AsmParser &parser);
 void printRuleNumber(AsmPrinter &printer, const APFloat &number);
 } // namespace detail
 } // namespace mlir::kvq
+
+#include "kvq/IR/RowLayout.h"
 
 #include "kvq/IR/KVQAttrInterfaces.h.inc"
 
@@ -105,5 +104,16 @@ void printRuleNumber(AsmPrinter &printer, const APFloat &number);
 
 #define GET_OP_CLASSES
 #include "kvq/IR/KVQOps.h.inc"
+
+namespace mlir::kvq {
+
+/// True for scales, zeros and outer scales: what goes with codes.
+bool goesWithCodes(ComponentKind kind);
+
+/// How many of the inputs of quantize and dequantize, the last ones, are given:
+/// one row for all tokens.
+unsigned countGivenInputs(FormatInterface format);
+
+} // namespace mlir::kvq
 
 #endif // KVQ_IR_KVQ_H

@@ -128,6 +128,32 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def AssignLayoutPass : Pass<"kvq-assign-layout"> {
+  let summary = "Writes out the layouts that formats leave open";
+  let description = [{
+    Every `#kvq.format` with codes and without a layout, in types and attributes,
+    gets the one that it has been taken for: `#kvq.layout<codes = planar>`, on
+    every target. An explicit layout stays, as it holds on every target.
+
+    Of test/Transforms/assign-layout.mlir, abridged:
+
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+    ```
+    becomes
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16,
+        range = absmax, layout = #kvq.layout<codes = planar>>>
+    ```
+
+    It is in no pipeline, since later passes take an open layout for the same; it
+    is for storage that outlives the program that wrote it. Functions whose
+    signatures have to agree are to be converted together.
+
+    Numerics: bit-exact; no byte changes.
+  }];
+}
+
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
   let summary = "Splits attention into work items over sequence, query token, "
                 "KV head and token range";
@@ -217,6 +243,12 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     }
     ```
 
+    What acts before quantization is taken over here, once for all tiles: for codes
+    of keys the query is rotated (`kvq.rotate`), and its product with the mean is
+    the bias of the scores. Parts whose values are codes with a rotation or a mean
+    have a state of their own; its accumulator is rotated back, the mean is added
+    for the sum of probabilities, and then it is merged (`kvq.merge_partials`).
+
     Errors: tiles of fewer than one token.
 
     Numerics: reassociates f32 sums over tokens.
@@ -227,8 +259,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::kvq::KVQDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
@@ -300,6 +332,10 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     | one token, tokens reduced (values) | other operand times s, per channel group | sum of other operand times z |
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
 
+    A static range is that of all tokens, and goes where one of several tokens
+    does. Of a two-level scale the outer one goes into the other operand, and the
+    stored one where the table says.
+
     z is the group's offset, as the format gives it: a real minimum, or minus the
     zero point times the scale.
 
@@ -346,10 +382,10 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let description = [{
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
-    `kvq.append`, `kvq.reorder`, `kvq.shift` and `kvq.load_tile` become tensor ops on
-    the components, and `kvq.truncate` arithmetic on the counts. Any other op that
-    still carries a cache is an error naming it. Attributes of an argument or a
-    result hold for each of its components.
+    `kvq.append`, `kvq.reorder`, `kvq.shift`, `kvq.load_tile` and `kvq.load_given`
+    become tensor ops on the components, and `kvq.truncate` arithmetic on the
+    counts. Any other op that still carries a cache is an error naming it.
+    Attributes of an argument or a result hold for each of its components.
 
     Of test/Transforms/expand-caches.mlir:
 

@@ -170,7 +170,7 @@ static LogicalResult alignHeads(ModuleOp module, CacheGraph &graph,
 
 /// True if the conversion knows how to change the caches of `op`.
 static bool isConvertible(Operation *op) {
-  return isa<EmptyOp, AppendOp, AttentionOp, ReorderOp, func::FuncOp,
+  return isa<EmptyOp, AppendOp, AttentionOp, ReorderOp, ShiftOp, func::FuncOp,
              func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
              scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
       op);
@@ -207,11 +207,17 @@ static LogicalResult verifyConvertible(Operation *op, CacheGraph &graph,
             "expected it exempt, or the policy applied before";
 }
 
-static bool hasAnyWindow(const Plan &plan) {
-  return llvm::any_of(plan.getTypes(plan.cache->type), [](Type type) {
+/// Whether any cache of the plan is as `predicate` says.
+static bool hasAny(const Plan &plan,
+                   llvm::function_ref<bool(CacheType)> predicate) {
+  return llvm::any_of(plan.getTypes(plan.cache->type), [&](Type type) {
     auto cache = dyn_cast<CacheType>(type);
-    return cache && cache.hasRecentWindow();
+    return cache && predicate(cache);
   });
+}
+
+static bool hasAnyWindow(const Plan &plan) {
+  return hasAny(plan, [](CacheType cache) { return cache.hasRecentWindow(); });
 }
 
 /// `kvq.truncate` names a type and no cache. Its flushed counts would be those
@@ -237,6 +243,23 @@ static LogicalResult verifyAppend(AppendOp op, CacheGraph &graph,
   return success();
 }
 
+/// An exact cache drops any tokens, others whole groups of quantized ones.
+static LogicalResult verifyShift(ShiftOp op, CacheGraph &graph,
+                                 ArrayRef<Plan> plans) {
+  CacheClass *cache = graph.lookup(op.getCache());
+  auto isCoarse = [](CacheType type) {
+    return type.getTokenGroup() > 1 || type.getExactFirst() != 0 ||
+           type.hasRecentWindow();
+  };
+  for (const Plan &plan : plans)
+    if (plan.cache == cache && hasAny(plan, isCoarse))
+      return op.emitError()
+             << "the policy gives this cache token groups or exact windows, "
+                "and not any tokens can be dropped from among them: expected "
+                "groups of one token and no windows";
+  return success();
+}
+
 static LogicalResult verifyModule(ModuleOp module, CacheGraph &graph,
                                   ArrayRef<Plan> plans) {
   DenseSet<CacheClass *> changing;
@@ -249,6 +272,8 @@ static LogicalResult verifyModule(ModuleOp module, CacheGraph &graph,
       isConvertible = false;
     if (auto truncate = dyn_cast<TruncateOp>(op))
       isConvertible &= succeeded(verifyTruncate(truncate, plans));
+    if (auto shift = dyn_cast<ShiftOp>(op))
+      isConvertible &= succeeded(verifyShift(shift, graph, plans));
     if (auto append = dyn_cast<AppendOp>(op))
       isConvertible &= succeeded(verifyAppend(append, graph, plans));
   });

@@ -323,6 +323,24 @@ struct ReorderPattern : OpConversionPattern<ReorderOp> {
   }
 };
 
+/// Of caches without windows: see kvq-apply-policy's checks.
+struct ShiftPattern : OpConversionPattern<ShiftOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ShiftOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    IRMapping mapping = mapOperands(op, adaptor);
+    SmallVector<Part> parts = getParts(adaptor.getCache());
+    for (Part &part : parts) {
+      mapping.map(Value(op.getCache()), part.cache);
+      part.cache = cloneWith(rewriter, op, mapping, part.getType()).getResult();
+    }
+    rewriter.replaceOpWithMultiple(op, {getValues(parts)});
+    return success();
+  }
+};
+
 struct AttentionPattern : OpConversionPattern<AttentionOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -383,6 +401,6 @@ AttentionPattern::matchAndRewrite(AttentionOp op, OneToNOpAdaptor adaptor,
 
 void kvq::populateApplyPolicyPatterns(const PartConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<EmptyPattern, AppendPattern, ReorderPattern, AttentionPattern>(
-      converter, patterns.getContext());
+  patterns.add<EmptyPattern, AppendPattern, ReorderPattern, ShiftPattern,
+               AttentionPattern>(converter, patterns.getContext());
 }

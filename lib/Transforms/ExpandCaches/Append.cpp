@@ -125,6 +125,8 @@ private:
   Value gatherGroup(Value token);
   Value fillGroup(Value token, Value group);
   Value gatherWindow(Value token, Value group);
+  Value prepareGroup(Value group);
+  Value extractGiven(ComponentKind kind, int64_t heads);
   void encodeGroup(Value group, const RowPlace &place);
   void countSaturated(Value group, ValueRange metadata);
 
@@ -287,8 +289,9 @@ Value HeadAppender::gatherHeads(Value token) {
 Value HeadAppender::gatherGroup(Value token) {
   Type elementType = cache.getElementType();
   bool isRounded = getElementTypeOrSelf(tokens.tensor) == elementType;
+  bool isPrepared = cache.getFormat().getCore() != cache.getFormat();
   // `kvq.quantize` reads an infinity as the largest value itself.
-  if (!cache.hasRecentWindow() && isRounded)
+  if (!cache.hasRecentWindow() && isRounded && !isPrepared)
     return extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
   Value group = tensor::EmptyOp::create(
       builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
@@ -327,10 +330,77 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
+namespace {
+
+/// A component as one group writes it: its rows, and what they become.
+struct GroupTarget {
+  ComponentKind kind;
+  RowSlice slice;
+  Value rows;
+};
+
+} // namespace
+
+/// The row of a given component that serves the head; where heads share
+/// metadata, with an axis of `heads`.
+Value HeadAppender::extractGiven(ComponentKind kind, int64_t heads) {
+  std::optional<int64_t> axis;
+  if (cache.getGroupHeads() != 1)
+    axis = heads;
+  return extractGivenRow(builder, loc, cache, getComponent(kind), head, axis);
+}
+
+/// What is quantized in place of the elements `group`: centred and rotated, in
+/// f32 (rules R26 and R27).
+Value HeadAppender::prepareGroup(Value group) {
+  FormatInterface format = cache.getFormat();
+  if (format.getCore() == format)
+    return group;
+  Type f32 = builder.getF32Type();
+  auto type = cast<RankedTensorType>(group.getType());
+  int64_t rank = type.getRank();
+  Value scratch =
+      tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
+  AffineMap rows = builder.getMultiDimIdentityMap(rank);
+  SmallVector<Value> inputs = {group};
+  SmallVector<AffineMap> maps = {rows};
+  if (format.getCenterType()) {
+    inputs.push_back(
+        extractGiven(ComponentKind::Means, cache.getGroupHeads()));
+    // One row for all tokens.
+    SmallVector<AffineExpr> means(rows.getResults());
+    means[rank - 2] = builder.getAffineConstantExpr(0);
+    maps.push_back(AffineMap::get(rank, 0, means, builder.getContext()));
+  }
+  maps.push_back(rows);
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value element = buildExtend(nested, loc, args[0]);
+    if (format.getCenterType()) {
+      element = arith::SubFOp::create(nested, loc, element,
+                                      buildExtend(nested, loc, args[1]));
+      element = buildClampToFinite(nested, loc, element, f32);
+    }
+    linalg::YieldOp::create(nested, loc, element);
+  };
+  Value prepared =
+      linalg::GenericOp::create(builder, loc, scratch.getType(), inputs,
+                                scratch, maps, iterators, body)
+          .getResult(0);
+  if (format.getRotation() == 0)
+    return prepared;
+  Value signs = extractGivenRow(builder, loc, cache,
+                                getComponent(ComponentKind::Signs), head);
+  return RotateOp::create(builder, loc, prepared.getType(), prepared, signs,
+                          prepared, format.getRotation(), /*inverse=*/false);
+}
+
 /// Quantizes `group` into the rows from `place` on: straight into the
-/// components, except for codes that are packed on the way.
+/// components, except for what is packed on the way.
 void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
-  FormatInterface format = cache.getFormat().resolveHeads(cache.getHeads());
+  FormatInterface format =
+      cache.getFormat().resolveHeads(cache.getHeads()).getCore();
   int64_t size = cache.getTokenGroup();
   RowSlice codeRows =
       getGroupSlice(math, cache, place, head, ComponentKind::Codes);
@@ -342,35 +412,72 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
     metadataRow.heads = 1;
     codesShape.insert(codesShape.begin(), heads);
   }
-  Value &codes = getComponent(ComponentKind::Codes);
-  Value bytes = codeRows.extract(builder, loc, codes);
-  bool packed = format.getCodeBits() < 8;
+  int64_t headDim = cache.getHeadDim();
+  RowLayout layout = format.getRowLayout(headDim);
+  auto getTarget = [&](ComponentKind kind) -> GroupTarget {
+    RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
+    return {kind, slice, slice.extract(builder, loc, getComponent(kind))};
+  };
+  auto store = [&](const GroupTarget &target, Value rows) {
+    Value &component = getComponent(target.kind);
+    component = target.slice.insert(builder, loc, rows, component);
+  };
+  bool isPacked = !layout.isUnpacked();
+  SmallVector<GroupTarget> packed, direct;
+  if (isPacked && layout.codes.exists())
+    packed.push_back(getTarget(ComponentKind::Codes));
+  if (layout.records.exists())
+    packed.push_back(getTarget(ComponentKind::Records));
 
-  SmallVector<Value> targets = {bytes};
-  if (packed)
-    targets[0] =
-        tensor::EmptyOp::create(builder, loc, codesShape, builder.getI8Type());
-  SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
-  if (format.getZeroType())
-    metadata.push_back(ComponentKind::Zeros);
-  for (ComponentKind kind : metadata)
-    targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
-
+  // What quantization writes: scratch where that is packed.
+  SmallVector<Value> outputs;
+  SmallVector<bool> arePacked;
+  auto addOutput = [&](ComponentKind kind, bool isPacked,
+                       ArrayRef<int64_t> shape, Type type) {
+    arePacked.push_back(isPacked);
+    if (isPacked) {
+      outputs.push_back(tensor::EmptyOp::create(builder, loc, shape, type));
+      return;
+    }
+    direct.push_back(getTarget(kind));
+    outputs.push_back(direct.back().rows);
+  };
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  addOutput(ComponentKind::Codes, isPacked, codesShape, builder.getI8Type());
+  if (!format.hasStaticRange())
+    addOutput(ComponentKind::Scales, layout.storesScales(), {1, groups},
+              format.getScaleType());
+  if (Type zero = format.getZeroType(); zero && !format.hasStaticRange())
+    addOutput(ComponentKind::Zeros, layout.storesZeros(), {1, groups}, zero);
+  SmallVector<Value> given;
+  for (const StorageComponent &component : cache.getComponents())
+    if (goesWithCodes(component.kind) && component.given)
+      given.push_back(extractGiven(component.kind, /*heads=*/1));
+  SmallVector<Value> inputs = {prepareGroup(group)};
+  llvm::append_range(inputs, given);
   auto quantize = QuantizeOp::create(
-      builder, loc, TypeRange(ValueRange(targets)), format, group, targets);
-  Value encoded = quantize.getResult(0);
-  if (packed)
-    encoded =
-        PackOp::create(builder, loc, bytes.getType(), format, encoded, bytes)
-            .getResult(0);
-  codes = codeRows.insert(builder, loc, encoded, codes);
-  for (auto [i, kind] : llvm::enumerate(metadata)) {
-    Value &component = getComponent(kind);
-    component =
-        metadataRow.insert(builder, loc, quantize.getResult(i + 1), component);
+      builder, loc, TypeRange(ValueRange(outputs)), format, inputs, outputs);
+
+  SmallVector<Value> packInputs, packOutputs, directRows;
+  for (auto [result, isPacked] :
+       llvm::zip_equal(quantize.getResults(), arePacked))
+    (isPacked ? packInputs : directRows).push_back(result);
+  if (isPacked) {
+    for (const GroupTarget &target : packed)
+      packOutputs.push_back(target.rows);
+    auto pack =
+        PackOp::create(builder, loc, TypeRange(ValueRange(packOutputs)), format,
+                       packInputs, packOutputs);
+    for (auto [target, rows] : llvm::zip_equal(packed, pack.getResults()))
+      store(target, rows);
   }
-  if (countsSaturated())
-    countSaturated(group, quantize.getResults().drop_front());
+  for (auto [target, rows] : llvm::zip_equal(direct, directRows))
+    store(target, rows);
+  if (countsSaturated()) {
+    SmallVector<Value> stored(quantize.getResults().drop_front());
+    llvm::append_range(stored, given);
+    countSaturated(inputs.front(), stored);
+  }
 }
 
 /// Adds the saturated elements of `group` to the count of its sequence and
@@ -391,7 +498,8 @@ void HeadAppender::countSaturated(Value group, ValueRange metadata) {
   llvm::append_range(inputs, metadata);
   count = CountSaturatedOp::create(
               builder, loc, type,
-              cache.getFormat().resolveHeads(cache.getHeads()), inputs, count)
+              cache.getFormat().resolveHeads(cache.getHeads()).getCore(),
+              inputs, count)
               .getResult();
   counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
                                          sizes, ones);
