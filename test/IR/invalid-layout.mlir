@@ -162,5 +162,5 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // -----
 
-// expected-error@+1 {{a static range is given once, not stored in rows: expected no 'scale' in #kvq.layout<codes = planar, record = [codes, scale]>}}
+// expected-error@+1 {{expected no record with range static: no token has metadata of its own}}
 #f = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static, layout = #kvq.layout<record = [codes, scale]>>
