@@ -484,7 +484,7 @@ class Cache:
             self.dynamic_type,
             (self.format.for_heads(self.kv_heads).core, self.format.rotation),
             self.format.tokens,
-            self.format.row_types(self.dynamic_type),
+            self.format.row_types(self.format.rows_type(self.kv_heads, self.head_dim)),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
             self._pages is not None,
