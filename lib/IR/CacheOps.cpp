@@ -65,8 +65,8 @@ LogicalResult FromComponentsOp::verify() {
   for (auto [component, value] : llvm::zip_equal(components, getComponents()))
     if (value.getType() != component.getTensorType())
       return emitOpError("expected ")
-             << stringifyComponentKind(component.kind) << " of type "
-             << component.getTensorType() << ", got " << value.getType();
+             << component.getName() << " of type " << component.getTensorType()
+             << ", got " << value.getType();
   return success();
 }
 
@@ -83,14 +83,15 @@ static LogicalResult verifySaturated(AppendOp op) {
   if (!saturated)
     return success();
   CacheType cache = op.getCache().getType();
-  if (cache.getFormat().isExact())
+  if (cache.isExact())
     return op.emitOpError("exact elements do not saturate: expected no "
                           "'saturated' with codes = none");
-  if (cache.getFormat().encodesUnrounded())
-    return op.emitOpError(
-               "elements are counted under stored metadata: expected "
-               "no 'saturated' with metadata = unrounded, got ")
-           << cache.getFormat();
+  for (CacheType part : cache.getSegmentCaches())
+    if (!part.isExact() && part.getFormat().encodesUnrounded())
+      return op.emitOpError(
+                 "elements are counted under stored metadata: expected "
+                 "no 'saturated' with metadata = unrounded, got ")
+             << part.getFormat();
   auto expected = RankedTensorType::get({cache.getBatch(), cache.getHeads()},
                                         IntegerType::get(op.getContext(), 64));
   for (Type type : {saturated.getType(), result.getType()})
@@ -164,7 +165,7 @@ LogicalResult ReorderOp::verify() {
   shape[2] = cache.getCapacity();
   auto expected =
       CacheType::get(getContext(), shape, destination.getElementType(),
-                     destination.getFormat(), destination.getExactFirst(),
+                     destination.getRowFormat(), destination.getExactFirst(),
                      destination.getRecent(), destination.getResidual());
   if (cache != expected)
     return emitOpError("expected caches that differ only in batch and "

@@ -31,6 +31,11 @@ StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
   llvm_unreachable("unknown storage component");
 }
 
+std::string StorageComponent::getName() const {
+  std::string name = stringifyComponentKind(kind).str();
+  return segment ? name + "." + std::to_string(*segment) : name;
+}
+
 //===----------------------------------------------------------------------===//
 // Syntax
 //===----------------------------------------------------------------------===//
@@ -79,7 +84,7 @@ static ParseResult parseWindows(AsmParser &parser, Windows &windows) {
 Type CacheType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
-  FormatInterface format;
+  Attribute format;
   Windows windows;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
@@ -96,7 +101,7 @@ Type CacheType::parse(AsmParser &parser) {
 void CacheType::print(AsmPrinter &printer) const {
   printer << "<";
   printer.printDimensionList(getShape());
-  printer << "x" << getElementType() << ", " << getFormat();
+  printer << "x" << getElementType() << ", " << getRowFormat();
   if (getExactFirst() != 0)
     printer << ", exact_first = " << getExactFirst();
   if (getRecent())
@@ -110,11 +115,50 @@ void CacheType::print(AsmPrinter &printer) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Checks each segment as the cache that it is by itself.
+static LogicalResult
+verifySegments(function_ref<InFlightDiagnostic()> emitError,
+               ArrayRef<int64_t> shape, Type elementType, SegmentsAttr segments,
+               int64_t exactFirst, std::optional<int64_t> recent,
+               std::optional<int64_t> residual) {
+  if (shape.size() == 4 && shape[3] != segments.getEnds().back())
+    return emitError() << "expected segments up to head_dim " << shape[3]
+                       << ", the last one ends at "
+                       << segments.getEnds().back();
+  int64_t begin = 0;
+  for (auto [end, format] :
+       llvm::zip_equal(segments.getEnds(), segments.getFormats())) {
+    SmallVector<int64_t> part(shape);
+    if (!part.empty())
+      part.back() = end - begin;
+    auto emitHere = [&, begin = begin, end = end] {
+      InFlightDiagnostic diagnostic = emitError();
+      diagnostic << "segment [" << begin << ":" << end << "]: ";
+      return diagnostic;
+    };
+    bool isExact = cast<FormatInterface>(format).isExact();
+    if (failed(CacheType::verify(emitHere, part, elementType, format,
+                                 isExact ? 0 : exactFirst,
+                                 isExact ? std::nullopt : recent,
+                                 isExact ? std::nullopt : residual)))
+      return failure();
+    begin = end;
+  }
+  return success();
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
-                                FormatInterface format, int64_t exactFirst,
+                                Attribute rowFormat, int64_t exactFirst,
                                 std::optional<int64_t> recent,
                                 std::optional<int64_t> residual) {
+  auto format = dyn_cast<FormatInterface>(rowFormat);
+  if (auto segments = dyn_cast<SegmentsAttr>(rowFormat))
+    return verifySegments(emitError, shape, elementType, segments, exactFirst,
+                          recent, residual);
+  if (!format)
+    return emitError() << "expected a format or #kvq.segments, got "
+                       << rowFormat;
   if (shape.size() != 4)
     return emitError() << "expected a shape of 4 extents, batch x kv_heads x "
                           "capacity x head_dim, got "
@@ -176,7 +220,8 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 int64_t CacheType::getTokenGroup() const {
-  return getFormat().getGroupTokens();
+  return getSegments() ? getSegments().getGroupTokens()
+                       : getFormat().getGroupTokens();
 }
 
 int64_t CacheType::getRecentRows() const {
@@ -192,6 +237,15 @@ static int64_t getQuantizedRows(CacheType type, int64_t capacity) {
 }
 
 SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
+  if (getSegments()) {
+    SmallVector<StorageComponent> components;
+    for (auto [index, segment] : llvm::enumerate(getSegmentCaches()))
+      for (StorageComponent &component : segment.getComponents(capacity)) {
+        component.segment = index;
+        components.push_back(std::move(component));
+      }
+    return components;
+  }
   // A cache line, so that no row of the first token is split.
   constexpr int64_t kAlignment = 64;
   FormatInterface format = getFormat();

@@ -79,11 +79,56 @@ SmallVector<std::pair<StringRef, int64_t>, 6> ByteSplit::getParts() const {
   return parts;
 }
 
+/// Adds `times` what another cache takes to `sum`; false where the numbers grow
+/// too large.
+static bool addSplit(ByteSplit &sum, const ByteSplit &split, int64_t times) {
+  auto addTo = [&](int64_t &total, int64_t bytes) {
+    Bytes result = add(total, multiply(bytes, times));
+    total = result.value_or(0);
+    return result.has_value();
+  };
+  for (auto [kind, bytes] : split.components) {
+    auto *found = llvm::find_if(sum.components, [&, kind = kind](auto &part) {
+      return part.first == kind;
+    });
+    if (found == sum.components.end()) {
+      sum.components.emplace_back(kind, 0);
+      found = &sum.components.back();
+    }
+    if (!addTo(found->second, bytes))
+      return false;
+  }
+  return addTo(sum.padding, split.padding) && addTo(sum.total, split.total) &&
+         addTo(sum.alignment, split.alignment);
+}
+
+/// What the segments of a cache take together, each measured by `measure`,
+/// which also says how often it counts.
+static FailureOr<ByteSplit> sumUpSegments(
+    CacheType type,
+    function_ref<std::pair<FailureOr<ByteSplit>, int64_t>(CacheType)> measure) {
+  ByteSplit sum;
+  for (CacheType segment : type.getSegmentCaches()) {
+    auto [split, times] = measure(segment);
+    if (failed(split) || !addSplit(sum, *split, times))
+      return failure();
+  }
+  return sum;
+}
+
 FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
+  if (type.getSegments())
+    return sumUpSegments(type, [&](CacheType segment) {
+      return std::pair(getAllocatedBytes(segment, capacity), int64_t(1));
+    });
   return sumUp(type, type.getComponents(capacity));
 }
 
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
+  if (type.getSegments())
+    return sumUpSegments(type, [&](CacheType segment) {
+      return std::pair(getRetainedBytes(segment, length), int64_t(1));
+    });
   SmallVector<StorageComponent> components = type.getComponents(length);
   // Whole groups that have left the window are what storage for just so many
   // tokens has rows for. The other tokens are exact, the first ones first.
@@ -107,6 +152,12 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
 }
 
 FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
+  // Exact segments count for each token of a group.
+  if (type.getSegments())
+    return sumUpSegments(type, [&](CacheType segment) {
+      return std::pair(getTokenGroupBytes(segment),
+                       type.getTokenGroup() / segment.getTokenGroup());
+    });
   int64_t windows = type.getExactFirst() + type.getRecentRows();
   FailureOr<ByteSplit> before = getAllocatedBytes(type, windows);
   // Rows come for as many tokens as are flushed at once, whole groups.

@@ -222,7 +222,7 @@ CacheType PolicyEntryAttr::getCacheType(EmitError emitError,
   if (isExempt)
     return cache;
   return CacheType::getChecked(emitError, getContext(), cache.getShape(),
-                               cache.getElementType(), getFormat(),
+                               cache.getElementType(), Attribute(getFormat()),
                                getExactFirst(), getRecent(), getResidual());
 }
 

@@ -120,6 +120,9 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
 
 LogicalResult LoadTileOp::verify() {
   CacheType cache = getCache().getType();
+  if (cache.getSegments())
+    return emitOpError("expected one segment of the cache, got ")
+           << cache << " (split it by kvq.split_segments)";
   if (getRegion() == TokenRegion::First && cache.getExactFirst() == 0)
     return emitOpError("the cache has no region 'first': exact_first is 0");
   if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())

@@ -12,7 +12,7 @@
 from ._kvq import Error
 from .cache import Cache
 from .compiler import parse, run_pipeline
-from .format import Format
+from .format import Format, Segments
 from .ops import Quantized, attention, count_saturated, dequantize, quantize
 from .policy import Policy
 
@@ -22,6 +22,7 @@ __all__ = [
     "Format",
     "Policy",
     "Quantized",
+    "Segments",
     "attention",
     "count_saturated",
     "dequantize",

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _kvq
 from .compiler import kernel
-from .format import DTYPES, Format
+from .format import DTYPES, Format, Segments
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import reorder as _reorder_ir
@@ -37,7 +37,7 @@ def cache_type(
     kv_heads: int,
     capacity: int | str,
     head_dim: int,
-    fmt: Format,
+    fmt: Format | Segments,
     dtype: str = "f16",
     exact_first: int = 0,
     recent: int = 0,
@@ -49,10 +49,10 @@ def cache_type(
         windows += f", recent = {recent}"
     if residual is not None:
         windows += f", residual = {residual}"
-    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, #kvq.format<{fmt}>{windows}>"
+    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, {fmt.attribute}{windows}>"
 
 
-def has_window(fmt: Format, recent: int, residual: int | None = None) -> bool:
+def has_window(fmt: Format | Segments, recent: int, residual: int | None = None) -> bool:
     """Whether the newest tokens wait exact, by choice or until their group is full."""
     return recent + (residual or fmt.tokens) > 1
 
@@ -80,7 +80,7 @@ def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
-    fmt: the format of quantized tokens. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
+    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
     before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
     tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
     instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
@@ -102,7 +102,7 @@ class Cache:
         kv_heads: int,
         capacity: int,
         head_dim: int,
-        fmt: Format,
+        fmt: Format | Segments,
         dtype: str = "f16",
         exact_first: int = 0,
         recent: int = 0,
@@ -110,7 +110,8 @@ class Cache:
         residual: int | None = None,
         fill: int | None = None,
     ) -> None:
-        check_type("fmt", fmt, Format)
+        if not isinstance(fmt, Segments):
+            check_type("fmt", fmt, Format)
         sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
         for name, size in sizes.items():
             if size < 1:
@@ -140,7 +141,9 @@ class Cache:
 
     def _dtype(self, component: str, element: str) -> np.dtype:
         """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
-        return DTYPES[self.format.zero if component == "zeros" else element]
+        kind, _, segment = component.partition(".")
+        fmt = self.format.parts[int(segment)][2] if segment else self.format
+        return DTYPES[fmt.zero if kind == "zeros" else element]
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"
@@ -167,7 +170,8 @@ class Cache:
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads/h, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
-        bf16 and 8-bit floats show as their bits.
+        bf16 and 8-bit floats show as their bits. With `Segments` the components of each segment, named "codes.0",
+        "scales.0", "values.1" ...
         """
         return dict(self._storage)
 
@@ -366,22 +370,35 @@ class Cache:
         longest = int(self._lengths.max())
         shape = (self.batch, self.kv_heads, longest, self.head_dim)
         out = output_array(out, shape)
-        compiled = kernel(
-            _rebuild_ir.rebuild,
-            (self.batch, self.kv_heads, self.head_dim, self.dtype),
-            self.dynamic_type,
-            str(self.format.for_heads(self.kv_heads)),
-            (self.format.tokens, self.format.scale, self.format.zero_element, self._groups()),
-            (self.exact_first > 0, self.has_window),
-            self.exact_first,
-        )
-        # An exact format keeps its tokens where others keep codes.
-        coded = self._lengths if self.format.is_exact else self._flushed
-        compiled.invoke("rebuild", (*self._arrays, self._lengths, coded, out))
+        if isinstance(self.format, Segments):
+            for index, (begin, end, fmt) in enumerate(self.format.parts):
+                part = np.empty((*shape[:3], end - begin), np.float32)
+                arrays = {
+                    name.partition(".")[0]: array
+                    for name, array in self._storage.items()
+                    if name.endswith(f".{index}")
+                }
+                self._rebuild(fmt, arrays, part)
+                out[..., begin:end] = part
+        else:
+            self._rebuild(self.format, self._storage, out)
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
         return out
 
-    def _groups(self) -> int:
-        """Scales in a row; 0 for exact formats."""
-        return 0 if self.format.is_exact else self._storage["scales"].shape[3]
+    def _rebuild(self, fmt: Format, arrays: dict[str, np.ndarray], out: np.ndarray) -> None:
+        """Rebuilds what a row of one format, the whole or a segment, holds."""
+        # An exact format keeps its tokens where others keep codes, and has no windows.
+        windows = () if fmt.is_exact else (self.exact_first, self.recent, self.residual)
+        head_dim, has_windows = out.shape[3], not fmt.is_exact
+        compiled = kernel(
+            _rebuild_ir.rebuild,
+            (self.batch, self.kv_heads, head_dim, self.dtype),
+            cache_type(self.batch, self.kv_heads, "?", head_dim, fmt, self.dtype, *windows),
+            str(fmt.for_heads(self.kv_heads)),
+            (fmt.tokens, fmt.scale, fmt.zero_element, 0 if fmt.is_exact else arrays["scales"].shape[3]),
+            (has_windows and self.exact_first > 0, has_windows and self.has_window),
+            self.exact_first if has_windows else 0,
+        )
+        coded = self._lengths if fmt.is_exact else self._flushed
+        compiled.invoke("rebuild", (*arrays.values(), self._lengths, coded, out))

@@ -85,6 +85,31 @@ static nb::tuple parseFormat(const std::string &text) {
   return nb::make_tuple(inner.str(), fields);
 }
 
+/// The canonical text between the angle brackets of `#kvq.segments<...>`, and
+/// for each segment where it ends and the text of its format.
+static nb::tuple parseSegments(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto segments = cast<SegmentsAttr>(parseOrThrow(
+      context.get(),
+      [](const std::string &text, MLIRContext *context) {
+        return dyn_cast_or_null<SegmentsAttr>(
+            parseAttribute("#kvq.segments<" + text + ">", context));
+      },
+      text));
+  auto getInner = [](Attribute attribute, StringRef prefix) {
+    std::string canonical = toText(attribute);
+    StringRef inner = canonical;
+    inner.consume_front(prefix);
+    inner.consume_back(">");
+    return inner.str();
+  };
+  nb::list parts;
+  for (auto [end, format] :
+       llvm::zip_equal(segments.getEnds(), segments.getFormats()))
+    parts.append(nb::make_tuple(end, getInner(format, "#kvq.format<")));
+  return nb::make_tuple(getInner(segments, "#kvq.segments<"), parts);
+}
+
 CacheType python::parseCacheType(MLIRContext *context,
                                  const std::string &text) {
   Type type = parseOrThrow(
@@ -111,9 +136,9 @@ static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
     nb::list shape;
     for (int64_t extent : component.shape)
       shape.append(extent);
-    components.append(nb::make_tuple(
-        stringifyComponentKind(component.kind).str(), nb::tuple(shape),
-        toText(component.elementType), component.alignment));
+    components.append(nb::make_tuple(component.getName(), nb::tuple(shape),
+                                     toText(component.elementType),
+                                     component.alignment));
   }
   return components;
 }
@@ -136,6 +161,8 @@ static std::string runPipelineOnText(const std::string &text,
 void python::bindInspect(nb::module_ &module) {
   module.def("parse_format", &parseFormat, nb::arg("text"),
              "The canonical text of a format, and its fields.");
+  module.def("parse_segments", &parseSegments, nb::arg("text"),
+             "The canonical text of segments, and the end and format of each.");
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
       nb::arg("capacity"),

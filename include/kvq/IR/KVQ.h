@@ -19,6 +19,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
+#include <vector>
+
 namespace mlir::kvq {
 
 class CacheType;
@@ -46,7 +48,7 @@ struct GroupMetadata {
 /// What a storage component of a cache holds. See `!kvq.cache`.
 enum class ComponentKind { Codes, Values, Scales, Zeros, First, Recent };
 
-/// The name of a component in reports, headers and Python.
+/// The name of a kind of component.
 llvm::StringRef stringifyComponentKind(ComponentKind kind);
 
 /// One contiguous array of a cache's storage.
@@ -56,6 +58,11 @@ struct StorageComponent {
   Type elementType;
   /// Alignment of the array's start, in bytes.
   int64_t alignment;
+  /// Of a cache with segments, the segment that it belongs to.
+  std::optional<int64_t> segment = std::nullopt;
+
+  /// Its name: that of the kind, and of the segment if there are any.
+  std::string getName() const;
 
   RankedTensorType getTensorType() const {
     return RankedTensorType::get(shape, elementType);

@@ -238,6 +238,47 @@ def KVQ_FromComponentsOp : KVQ_Op<"from_components", [Pure]> {
   let hasVerifier = 1;
 }
 
+def KVQ_SplitSegmentsOp : KVQ_Op<"split_segments", [Pure]> {
+  let summary = "the segments of a cache, as caches";
+  let description = [{
+    A cache whose format is `#kvq.segments` as one cache for each segment, with
+    its channels as head_dim, its format, and the windows of the whole; an exact
+    segment has none. They are the same storage: expanding the op regroups
+    components. `kvq.join_segments` is the inverse.
+
+    Errors: a cache without segments; results that are not these caches.
+
+    ```mlir
+    %latent, %rope = kvq.split_segments %c : !c -> !latent, !rope
+    ```
+  }];
+  let arguments = (ins KVQ_CacheType:$cache);
+  let results = (outs Variadic<KVQ_CacheType>:$parts);
+  let assemblyFormat = [{
+    $cache attr-dict `:` type($cache) `->` type($parts)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_JoinSegmentsOp : KVQ_Op<"join_segments", [Pure]> {
+  let summary = "caches of segments, as one cache";
+  let description = [{
+    The cache that `kvq.split_segments` splits into its operands.
+
+    Errors: a result without segments; operands that are not its segments.
+
+    ```mlir
+    %c = kvq.join_segments %latent, %rope : !latent, !rope -> !c
+    ```
+  }];
+  let arguments = (ins Variadic<KVQ_CacheType>:$parts);
+  let results = (outs KVQ_CacheType:$cache);
+  let assemblyFormat = [{
+    $parts attr-dict `:` type($parts) `->` type($cache)
+  }];
+  let hasVerifier = 1;
+}
+
 def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
   let summary = "quantizes and stores new tokens";
   let description = [{
@@ -603,8 +644,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size.
 
-    Errors: a region that the cache does not have, result types other than
-    these, a tile of fewer than one token. That the range lies in the region,
+    Errors: a cache with segments, a region that the cache does not have, result
+    types other than these, a tile of fewer than one token. That the range lies in the region,
     within one group and within `tile` is up to whoever builds the op.
 
     ```mlir

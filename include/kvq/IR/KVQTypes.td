@@ -72,6 +72,11 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     remaining 1, 1 and 2. Rows start at a byte. Components start at
     a multiple of 64 bytes where kvq allocates them.
 
+    The format may be `#kvq.segments`: then each segment of channels is stored as
+    a cache of its own, with its own format and the windows of the whole (an exact
+    segment needs none), and the components are those of the segments, one after
+    the other, named `codes.0`, `scales.0`, `values.1`, ...
+
     R+n-1 rows are enough for the recent window: whole groups leave it before an
     append writes the ring, and are read from the ring or from the input of the
     append. A cache of R+n-1 = 0 rows has no recent window, and ops on it take no
@@ -81,16 +86,32 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     dynamic or below 1; an element type other than f16, bf16 and f32; negative
     windows; windows with `codes = none`; no `recent` though groups span several
     tokens; groups that do not divide head_dim or kv_heads; codes of a row that do not fill
-    whole bytes; more than 2^40 tokens anywhere.
+    whole bytes; more than 2^40 tokens anywhere; segments
+    that do not end at head_dim, or are no rows by these rules.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
     "::mlir::Type":$elementType,
-    "::mlir::kvq::FormatInterface":$format,
+    // A FormatInterface, or SegmentsAttr.
+    "::mlir::Attribute":$rowFormat,
     "int64_t":$exactFirst,
     "std::optional<int64_t>":$recent,
     "std::optional<int64_t>":$residual);
   let extraClassDeclaration = [{
+    /// The format of the whole row; null where it has segments.
+    ::mlir::kvq::FormatInterface getFormat() const {
+      return ::llvm::dyn_cast<::mlir::kvq::FormatInterface>(getRowFormat());
+    }
+    /// The segments of a row; null where it has one format.
+    ::mlir::kvq::SegmentsAttr getSegments() const {
+      return ::llvm::dyn_cast<::mlir::kvq::SegmentsAttr>(getRowFormat());
+    }
+    /// The caches that the segments by themselves are, in order; the cache
+    /// itself where its row has one format.
+    ::std::vector<CacheType> getSegmentCaches() const;
+    /// Whether all elements are kept as they are.
+    bool isExact() const;
+
     int64_t getBatch() const { return getShape()[0]; }
     int64_t getHeads() const { return getShape()[1]; }
     int64_t getCapacity() const { return getShape()[2]; }
@@ -98,7 +119,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     /// The token extent of a group.
     int64_t getTokenGroup() const;
-    /// KV heads of a group.
+    /// KV heads of a group; not for segments.
     int64_t getGroupHeads() const {
       return getFormat().getGroupHeads(getHeads());
     }
@@ -122,7 +143,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     ::llvm::SmallVector<StorageComponent> getComponents() const {
       return getComponents(getCapacity());
     }
-    /// Index of the component `kind` in `getComponents`.
+    /// Index of the component `kind` in `getComponents`; not for segments.
     std::optional<unsigned> findComponent(ComponentKind kind) const;
   }];
   let hasCustomAssemblyFormat = 1;

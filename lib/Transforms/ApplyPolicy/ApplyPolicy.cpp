@@ -71,7 +71,7 @@ static CacheType getHeadsOf(CacheType whole, const PolicyPart &part) {
   SmallVector<int64_t> shape(whole.getShape());
   shape[1] = part.end - part.begin;
   return CacheType::get(whole.getContext(), shape, whole.getElementType(),
-                        whole.getFormat(), whole.getExactFirst(),
+                        whole.getRowFormat(), whole.getExactFirst(),
                         whole.getRecent(), whole.getResidual());
 }
 
@@ -212,7 +212,7 @@ static LogicalResult verifyConvertible(Operation *op, CacheGraph &graph,
 /// `kvq.truncate` names a type and no cache. Its flushed counts would be those
 /// of the caches that are cut.
 static LogicalResult verifyTruncate(TruncateOp op, ArrayRef<Plan> plans) {
-  if (!op.getCache().getFormat().isExact())
+  if (!op.getCache().isExact())
     return success();
   for (const Plan &plan : plans)
     for (Type type : plan.getTypes(plan.cache->type))
