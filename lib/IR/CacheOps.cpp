@@ -5,53 +5,38 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/IR/KVQ.h"
+#include "Operands.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
-
-/// Checks that a per-sequence operand has one element per sequence.
-static LogicalResult verifyPerSequence(Operation *op, StringRef name,
-                                       Value operand, int64_t batch) {
-  if (!operand)
-    return success();
-  auto type = cast<RankedTensorType>(operand.getType());
-  if (type.isDynamicDim(0) || type.getDimSize(0) == batch)
-    return success();
-  return op->emitOpError() << "expected " << name << " for " << batch
-                           << " sequences, got " << type.getDimSize(0);
-}
-
-/// An extent as types print it.
-static std::string formatExtent(int64_t extent) {
-  return ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
-}
-
-/// A cache with a recent window needs the flushed counts; for one without,
-/// they follow from the lengths.
-static LogicalResult verifyFlushed(Operation *op, StringRef name,
-                                   CacheType cache, Value flushed) {
-  if (cache.hasRecentWindow() && !flushed)
-    return op->emitOpError() << "a cache with a recent window needs " << name;
-  if (!cache.hasRecentWindow() && flushed)
-    return op->emitOpError() << name << " is given for a cache without a "
-                             << "recent window: every token is flushed at once";
-  return verifyPerSequence(op, name, flushed, cache.getBatch());
-}
 
 //===----------------------------------------------------------------------===//
 // EmptyOp, FromComponentsOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult EmptyOp::verify() {
-  bool dynamic = ShapedType::isDynamic(getCache().getType().getCapacity());
+  CacheType cache = getCache().getType();
+  if (cache.isPaged() != bool(getPages()))
+    return emitOpError("expected ")
+           << (cache.isPaged() ? "the number of pages, as the cache is paged"
+                               : "no pages, as the cache is not paged");
+  if (cache.isPaged() && getCapacity())
+    return emitOpError(
+        "expected no capacity operand, as the storage of a paged "
+        "cache is its pages");
+  if (cache.isPaged())
+    return success();
+  if (cache.isRing() && getCapacity())
+    return emitOpError("expected no capacity operand, as the storage of a ring "
+                       "does not depend on it");
+  bool dynamic = ShapedType::isDynamic(cache.getCapacity()) && !cache.isRing();
   if (dynamic && !getCapacity())
     return emitOpError("expected a capacity operand, as the type's capacity is "
                        "dynamic");
   if (!dynamic && getCapacity())
     return emitOpError("expected no capacity operand, as the type's capacity "
                        "is ")
-           << getCache().getType().getCapacity();
+           << cache.getCapacity();
   return success();
 }
 
@@ -74,6 +59,91 @@ LogicalResult FromComponentsOp::verify() {
 // AppendOp
 //===----------------------------------------------------------------------===//
 
+/// The axes of the tokens that an append takes, with the extents that the cache
+/// asks for: padded or packed.
+static LogicalResult verifyTokens(AppendOp op) {
+  CacheType cache = op.getCache().getType();
+  auto tokens = cast<RankedTensorType>(op.getTokens().getType());
+  if (tokens.getRank() != 4 && tokens.getRank() != 3)
+    return op.emitOpError(
+               "expected tokens of rank 4, batch x kv_heads x new_tokens x "
+               "head_dim, or packed ones of rank 3, total x kv_heads x "
+               "head_dim, got rank ")
+           << tokens.getRank();
+  auto verifyAxis = [&](int64_t axis, StringRef name,
+                        int64_t expected) -> LogicalResult {
+    if (tokens.getDimSize(axis) == expected)
+      return success();
+    return op.emitOpError("expected tokens with the cache's ")
+           << name << " " << expected << ", got "
+           << formatExtent(tokens.getDimSize(axis));
+  };
+  if (!op.isPacked() && failed(verifyAxis(0, "batch", cache.getBatch())))
+    return failure();
+  if (failed(verifyAxis(1, "kv_heads", cache.getHeads())))
+    return failure();
+  return verifyAxis(tokens.getRank() - 1, "head_dim", cache.getHeadDim());
+}
+
+/// What says which sequence a packed token belongs to, or which slot.
+static LogicalResult verifyPacking(AppendOp op) {
+  int64_t batch = op.getCache().getType().getBatch();
+  Value starts = op.getStarts(), slots = op.getSlots();
+  if (!op.isPacked()) {
+    if (starts || slots)
+      return op.emitOpError("expected packed tokens of rank 3 with ")
+             << (starts ? "starts" : "slots") << ", got rank 4";
+    return success();
+  }
+  if (!starts == !slots)
+    return op.emitOpError("expected either starts or slots with packed tokens, "
+                          "got ")
+           << (starts ? "both" : "neither");
+  if (op.getCounts())
+    return op.emitOpError("counts are given for packed tokens, whose starts or "
+                          "slots say where they belong");
+  if (starts) {
+    int64_t found = cast<RankedTensorType>(starts.getType()).getDimSize(0);
+    if (!ShapedType::isDynamic(found) && found != batch + 1)
+      return op.emitOpError("expected ") << batch + 1 << " starts for " << batch
+                                         << " sequences, got " << found;
+    return success();
+  }
+  int64_t total =
+      cast<RankedTensorType>(op.getTokens().getType()).getDimSize(0);
+  int64_t found = cast<RankedTensorType>(slots.getType()).getDimSize(0);
+  if (!ShapedType::isDynamic(total) && !ShapedType::isDynamic(found) &&
+      total != found)
+    return op.emitOpError("expected a slot for each of ")
+           << total << " tokens, got " << found;
+  return success();
+}
+
+/// Slots stand for everything else that says where a token lies.
+static LogicalResult verifySlots(AppendOp op) {
+  CacheType cache = op.getCache().getType();
+  if (!cache.isPaged())
+    return op.emitOpError("slots are rows of pages: expected a paged cache, "
+                          "got ")
+           << cache;
+  if (cache.getTokenGroup() != 1)
+    return op.emitOpError("slots need groups of 1 token, as tokens are stored "
+                          "one by one, got groups of ")
+           << cache.getTokenGroup();
+  if (cache.hasRecentWindow() || cache.getExactFirst() != 0)
+    return op.emitOpError("slots need a cache without exact windows, got "
+                          "exact_first = ")
+           << cache.getExactFirst() << " and a recent window of "
+           << cache.getRecentRows() << " tokens";
+  for (auto [name, operand] : {std::pair("lengths", op.getLengths()),
+                               std::pair("flushed", op.getFlushed()),
+                               std::pair("pages", op.getPages())})
+    if (operand)
+      return op.emitOpError()
+             << name << " are given beside slots, which say where tokens lie";
+  return success();
+}
+
 /// Checks the counts of saturated elements, which are optional.
 static LogicalResult verifySaturated(AppendOp op) {
   Value saturated = op.getSaturated(), result = op.getNewSaturated();
@@ -82,6 +152,9 @@ static LogicalResult verifySaturated(AppendOp op) {
            << (saturated ? 2 : 1) << ", got " << op->getNumResults();
   if (!saturated)
     return success();
+  if (op.getSlots())
+    return op.emitOpError("saturated elements are counted for each sequence: "
+                          "expected no 'saturated' with slots");
   CacheType cache = op.getCache().getType();
   if (cache.isExact())
     return op.emitOpError("exact elements do not saturate: expected no "
@@ -103,23 +176,22 @@ static LogicalResult verifySaturated(AppendOp op) {
 
 LogicalResult AppendOp::verify() {
   CacheType cache = getCache().getType();
-  auto tokens = cast<RankedTensorType>(getTokens().getType());
   if (getResult().getType() != cache)
     return emitOpError("expected the result to be the cache's type ")
            << cache << ", got " << getResult().getType();
-  if (tokens.getRank() != 4)
-    return emitOpError("expected tokens of rank 4, batch x kv_heads x "
-                       "new_tokens x head_dim, got rank ")
-           << tokens.getRank();
-  for (auto [axis, name] : {std::pair(0, "batch"), std::pair(1, "kv_heads"),
-                            std::pair(3, "head_dim")})
-    if (tokens.getDimSize(axis) != cache.getShape()[axis])
-      return emitOpError("expected tokens with the cache's ")
-             << name << " " << cache.getShape()[axis] << ", got "
-             << formatExtent(tokens.getDimSize(axis));
+  if (failed(verifyTokens(*this)) || failed(verifyPacking(*this)))
+    return failure();
+  if (getSlots() && failed(verifySlots(*this)))
+    return failure();
+  if (getSlots())
+    return verifySaturated(*this);
+  if (!getLengths())
+    return emitOpError("expected lengths, which only an append to slots does "
+                       "without");
   int64_t batch = cache.getBatch();
   if (failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
       failed(verifyPerSequence(*this, "counts", getCounts(), batch)) ||
+      failed(verifyPageTable(*this, "pages", cache, getPages())) ||
       failed(verifyFlushed(*this, "flushed", cache, getFlushed())))
     return failure();
   return verifySaturated(*this);
@@ -163,18 +235,43 @@ LogicalResult ReorderOp::verify() {
   SmallVector<int64_t> shape(destination.getShape());
   shape[0] = cache.getBatch();
   shape[2] = cache.getCapacity();
-  auto expected =
-      CacheType::get(getContext(), shape, destination.getElementType(),
-                     destination.getRowFormat(), destination.getExactFirst(),
-                     destination.getRecent(), destination.getResidual());
+  CacheType expected = destination.withShape(shape);
   if (cache != expected)
     return emitOpError("expected caches that differ only in batch and "
                        "capacity, got ")
            << cache << " into " << destination;
   if (failed(verifyPerSequence(*this, "sources", getSources(),
                                destination.getBatch())) ||
-      failed(
-          verifyPerSequence(*this, "lengths", getLengths(), cache.getBatch())))
+      failed(verifyPerSequence(*this, "shared", getShared(),
+                               destination.getBatch())) ||
+      failed(verifyPerSequence(*this, "lengths", getLengths(),
+                               cache.getBatch())) ||
+      failed(verifyPageTable(*this, "pages", cache, getPages())) ||
+      failed(verifyPageTable(*this, "to_pages", destination, getToPages())))
+    return failure();
+  if (getShared() && !cache.isPaged())
+    return emitOpError("shared is given for caches without pages");
+  return verifyFlushed(*this, "flushed", cache, getFlushed());
+}
+
+//===----------------------------------------------------------------------===//
+// ShiftOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ShiftOp::verify() {
+  CacheType cache = getCache().getType();
+  int64_t batch = cache.getBatch();
+  if (getResult().getType() != cache)
+    return emitOpError("expected the result to be the cache's type ")
+           << cache << ", got " << getResult().getType();
+  if (cache.isRing())
+    return emitOpError("expected a cache without a ring, whose slots follow "
+                       "from positions, got ")
+           << cache;
+  if (failed(verifyPerSequence(*this, "begin", getBegin(), batch)) ||
+      failed(verifyPerSequence(*this, "count", getCount(), batch)) ||
+      failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
+      failed(verifyPageTable(*this, "pages", cache, getPages())))
     return failure();
   return verifyFlushed(*this, "flushed", cache, getFlushed());
 }
@@ -226,6 +323,33 @@ static LogicalResult verifyGroupOrigins(AttentionOp op, CacheType key,
          << " must start at the same token, but exact_first is "
          << key.getExactFirst() << " for keys and " << value.getExactFirst()
          << " for values";
+}
+
+/// Both sides keep the same tokens, among them those of all queries.
+static LogicalResult verifyRings(AttentionOp op, CacheType key,
+                                 CacheType value) {
+  if (key.getRing() != value.getRing() ||
+      key.getKeepFirst() != value.getKeepFirst()) {
+    auto describe = [](CacheType cache) {
+      return cache.isRing()
+                 ? "ring = " + std::to_string(*cache.getRing()) +
+                       ", keep_first = " + std::to_string(cache.getKeepFirst())
+                 : std::string("no ring");
+    };
+    return op.emitOpError("expected keys and values that keep the same tokens, "
+                          "got ")
+           << describe(key) << " for keys and " << describe(value)
+           << " for values";
+  }
+  int64_t queries =
+      cast<RankedTensorType>(op.getQuery().getType()).getDimSize(2);
+  if (!key.isRing() || ShapedType::isDynamic(queries) ||
+      queries <= key.getNewestTokens())
+    return success();
+  return op.emitOpError("expected a ring of at least ")
+         << key.getKeepFirst() + queries
+         << " tokens, keep_first = " << key.getKeepFirst() << " and those of "
+         << queries << " queries, got " << *key.getRing();
 }
 
 LogicalResult AttentionOp::verify() {
@@ -287,6 +411,17 @@ LogicalResult AttentionOp::verify() {
     return failure();
   if (valueCache && failed(verifyFlushed(*this, "value_flushed", valueCache,
                                          getValueFlushed())))
+    return failure();
+  for (auto [name, cache, table] :
+       {std::tuple("key_pages", keyCache, getKeyPages()),
+        std::tuple("value_pages", valueCache, getValuePages())}) {
+    if (cache && failed(verifyPageTable(*this, name, cache, table)))
+      return failure();
+    if (!cache && table)
+      return emitOpError() << name << " is given for a tensor";
+  }
+  if (keyCache && valueCache &&
+      failed(verifyRings(*this, keyCache, valueCache)))
     return failure();
   if (keyCache && valueCache)
     return verifyGroupOrigins(*this, keyCache, valueCache);

@@ -9,6 +9,10 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -43,40 +47,44 @@ std::string StorageComponent::getName() const {
 namespace {
 
 /// The parameters after the format.
-struct Windows {
-  std::optional<int64_t> exactFirst, recent, residual;
+struct Parameters {
+  std::optional<int64_t> exactFirst, recent, residual, page, ring, keepFirst;
 
   std::optional<int64_t> *find(StringRef name) {
     return llvm::StringSwitch<std::optional<int64_t> *>(name)
         .Case("exact_first", &exactFirst)
         .Case("recent", &recent)
         .Case("residual", &residual)
+        .Case("page", &page)
+        .Case("ring", &ring)
+        .Case("keep_first", &keepFirst)
         .Default(nullptr);
   }
 };
 
 } // namespace
 
-/// Parses `, exact_first = E`, `, recent = R` and `, residual = R`, in any
-/// order, each once.
-static ParseResult parseWindows(AsmParser &parser, Windows &windows) {
+/// Parses `, exact_first = E`, `, recent = R`, `, residual = R`, `, page = P`,
+/// `, ring = W` and `, keep_first = F`, in any order, each once.
+static ParseResult parseParameters(AsmParser &parser, Parameters &parameters) {
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef name;
     int64_t count;
     if (parser.parseKeyword(&name))
       return failure();
-    std::optional<int64_t> *window = windows.find(name);
-    if (!window)
-      return parser.emitError(loc) << "expected 'exact_first', 'recent' or "
-                                      "'residual', got '"
+    std::optional<int64_t> *parameter = parameters.find(name);
+    if (!parameter)
+      return parser.emitError(loc) << "expected 'exact_first', 'recent', "
+                                      "'residual', 'page', 'ring' or "
+                                      "'keep_first', got '"
                                    << name << "'";
-    if (*window)
+    if (*parameter)
       return parser.emitError(loc)
              << "parameter '" << name << "' is given twice";
     if (parser.parseEqual() || parser.parseInteger(count))
       return failure();
-    *window = count;
+    *parameter = count;
   }
   return success();
 }
@@ -85,17 +93,18 @@ Type CacheType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
   Attribute format;
-  Windows windows;
+  Parameters parameters;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/true) ||
       parser.parseType(elementType) || parser.parseComma() ||
-      parser.parseAttribute(format) || parseWindows(parser, windows) ||
+      parser.parseAttribute(format) || parseParameters(parser, parameters) ||
       parser.parseGreater())
     return {};
   return parser.getChecked<CacheType>(
       loc, parser.getContext(), ArrayRef(shape), elementType, format,
-      windows.exactFirst.value_or(0), windows.recent, windows.residual);
+      parameters.exactFirst.value_or(0), parameters.recent, parameters.residual,
+      parameters.page, parameters.ring, parameters.keepFirst.value_or(0));
 }
 
 void CacheType::print(AsmPrinter &printer) const {
@@ -108,6 +117,12 @@ void CacheType::print(AsmPrinter &printer) const {
     printer << ", recent = " << *getRecent();
   if (getResidual())
     printer << ", residual = " << *getResidual();
+  if (getPage())
+    printer << ", page = " << *getPage();
+  if (getRing())
+    printer << ", ring = " << *getRing();
+  if (getKeepFirst() != 0)
+    printer << ", keep_first = " << getKeepFirst();
   printer << ">";
 }
 
@@ -115,16 +130,54 @@ void CacheType::print(AsmPrinter &printer) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Checks the tokens that a ring keeps; `window` is the length of the exact
+/// one.
+static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t exactFirst, int64_t window,
+                                std::optional<int64_t> page,
+                                std::optional<int64_t> ring,
+                                int64_t keepFirst) {
+  if (keepFirst < 0)
+    return emitError() << "expected keep_first of at least 0, got "
+                       << keepFirst;
+  if (!ring && keepFirst != 0)
+    return emitError() << "expected a ring beside keep_first = " << keepFirst
+                       << ": without one all tokens are kept";
+  if (!ring)
+    return success();
+  if (*ring < 1)
+    return emitError() << "expected a ring of at least 1 token, got " << *ring;
+  if (page)
+    return emitError() << "expected either a ring or pages, got ring = "
+                       << *ring << " and page = " << *page;
+  if (keepFirst >= *ring)
+    return emitError() << "expected a ring of more tokens than keep_first = "
+                       << keepFirst << ", got " << *ring;
+  if (exactFirst > keepFirst)
+    return emitError() << "expected keep_first of at least exact_first = "
+                       << exactFirst << ", got " << keepFirst;
+  if (window > *ring - keepFirst)
+    return emitError() << "expected an exact window of at most the "
+                       << *ring - keepFirst
+                       << " newest tokens that the ring keeps, got " << window;
+  return success();
+}
+
 /// Checks each segment as the cache that it is by itself.
 static LogicalResult
 verifySegments(function_ref<InFlightDiagnostic()> emitError,
                ArrayRef<int64_t> shape, Type elementType, SegmentsAttr segments,
                int64_t exactFirst, std::optional<int64_t> recent,
-               std::optional<int64_t> residual) {
+               std::optional<int64_t> residual, std::optional<int64_t> page,
+               std::optional<int64_t> ring, int64_t keepFirst) {
   if (shape.size() == 4 && shape[3] != segments.getEnds().back())
     return emitError() << "expected segments up to head_dim " << shape[3]
                        << ", the last one ends at "
                        << segments.getEnds().back();
+  // Exact segments would have written over other tokens than those with codes.
+  if (ring)
+    return emitError() << "expected no ring with segments, got ring = "
+                       << *ring;
   int64_t begin = 0;
   for (auto [end, format] :
        llvm::zip_equal(segments.getEnds(), segments.getFormats())) {
@@ -137,10 +190,16 @@ verifySegments(function_ref<InFlightDiagnostic()> emitError,
       return diagnostic;
     };
     bool isExact = cast<FormatInterface>(format).isExact();
-    if (failed(CacheType::verify(emitHere, part, elementType, format,
-                                 isExact ? 0 : exactFirst,
-                                 isExact ? std::nullopt : recent,
-                                 isExact ? std::nullopt : residual)))
+    // One page table says where the rows of all segments are.
+    if (isExact && page && (exactFirst != 0 || recent || residual))
+      return emitHere()
+             << "exact elements in pages hold other tokens than codes "
+                "beside an exact window: expected none of "
+                "exact_first, recent and residual";
+    if (failed(CacheType::verify(
+            emitHere, part, elementType, format, isExact ? 0 : exactFirst,
+            isExact ? std::nullopt : recent, isExact ? std::nullopt : residual,
+            page, ring, keepFirst)))
       return failure();
     begin = end;
   }
@@ -151,11 +210,14 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
                                 Attribute rowFormat, int64_t exactFirst,
                                 std::optional<int64_t> recent,
-                                std::optional<int64_t> residual) {
+                                std::optional<int64_t> residual,
+                                std::optional<int64_t> page,
+                                std::optional<int64_t> ring,
+                                int64_t keepFirst) {
   auto format = dyn_cast<FormatInterface>(rowFormat);
   if (auto segments = dyn_cast<SegmentsAttr>(rowFormat))
     return verifySegments(emitError, shape, elementType, segments, exactFirst,
-                          recent, residual);
+                          recent, residual, page, ring, keepFirst);
   if (!format)
     return emitError() << "expected a format or #kvq.segments, got "
                        << rowFormat;
@@ -193,6 +255,8 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
        {std::pair("capacity", shape[2]), std::pair("exact_first", exactFirst),
         std::pair("recent", recent.value_or(0)),
         std::pair("residual", residual.value_or(0)),
+        std::pair("page", page.value_or(1)),
+        std::pair("ring", ring.value_or(1)),
         std::pair("token group", format.getGroupTokens())})
     if (tokens > kMaxExtent)
       return emitError() << "expected a " << name << " of at most "
@@ -210,6 +274,15 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (residual && *residual % group != 0)
     return emitError() << "expected residual to be whole groups of " << group
                        << " tokens, got " << *residual;
+  if (page && *page < 1)
+    return emitError() << "expected a page of at least 1 token, got " << *page;
+  if (page && *page % group != 0)
+    return emitError() << "expected a page of whole groups of " << group
+                       << " tokens, got " << *page;
+  if (failed(verifyRing(emitError, exactFirst,
+                        residual.value_or(recent.value_or(0)), page, ring,
+                        keepFirst)))
+    return failure();
   if (failed(format.verifyHeads(emitError, shape[1])))
     return failure();
   return format.resolveHeads(shape[1]).verifyHeadDim(emitError, shape[3]);
@@ -228,57 +301,117 @@ int64_t CacheType::getRecentRows() const {
   return getRecent().value_or(0) + getFlushTokens() - 1;
 }
 
-/// Rows of quantized tokens that a cache of `capacity` tokens can come to hold.
-static int64_t getQuantizedRows(CacheType type, int64_t capacity) {
+int64_t CacheType::getKeptRows() const {
+  return llvm::alignTo(getKeepFirst() - getExactFirst(), getTokenGroup());
+}
+
+int64_t CacheType::getRingRows() const {
+  return llvm::alignTo(getNewestTokens(), getTokenGroup());
+}
+
+int64_t CacheType::getFlushedTokens(int64_t length) const {
+  int64_t beyond = std::max<int64_t>(length - getHeldTokens(), 0);
+  return beyond / getFlushTokens() * getFlushTokens();
+}
+
+int64_t CacheType::getQuantizedRows(int64_t capacity) const {
+  if (isRing())
+    return getKeptRows() + getRingRows();
   if (ShapedType::isDynamic(capacity))
     return ShapedType::kDynamic;
-  int64_t beyond = std::max<int64_t>(capacity - type.getHeldTokens(), 0);
-  return beyond / type.getFlushTokens() * type.getFlushTokens();
+  return getFlushedTokens(capacity);
+}
+
+/// The components with rows of quantized tokens in `blocks`, sequences or
+/// pages, of `rows` each.
+static SmallVector<StorageComponent>
+listComponents(CacheType type, int64_t blocks, int64_t rows) {
+  // A cache line, so that no row of the first token is split.
+  constexpr int64_t kAlignment = 64;
+  FormatInterface format = type.getFormat();
+  int64_t heads = type.getHeads(), headDim = type.getHeadDim();
+  Type elementType = type.getElementType();
+  SmallVector<StorageComponent> components;
+  auto addRows = [&](ComponentKind kind, int64_t heads, int64_t rows,
+                     int64_t rowSize, Type element) {
+    components.push_back(
+        {kind, {blocks, heads, rows, rowSize}, element, kAlignment});
+  };
+  auto addWindow = [&](ComponentKind kind, int64_t rows) {
+    if (rows != 0)
+      components.push_back({kind,
+                            {type.getBatch(), heads, rows, headDim},
+                            elementType,
+                            kAlignment});
+  };
+
+  if (format.isExact()) {
+    addRows(ComponentKind::Values, heads, rows, headDim, elementType);
+  } else {
+    int64_t group = type.getTokenGroup();
+    int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
+    int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
+    addRows(ComponentKind::Codes, heads, rows, format.getPackedBytes(headDim),
+            IntegerType::get(type.getContext(), 8));
+    int64_t groupHeads = heads / type.getGroupHeads();
+    addRows(ComponentKind::Scales, groupHeads, groupRows, groupsPerRow,
+            format.getScaleType());
+    if (Type zero = format.getZeroType())
+      addRows(ComponentKind::Zeros, groupHeads, groupRows, groupsPerRow, zero);
+  }
+  addWindow(ComponentKind::First, type.getExactFirst());
+  addWindow(ComponentKind::Recent, type.getRecentRows());
+  return components;
+}
+
+/// The components of each segment, one after the other.
+static SmallVector<StorageComponent>
+collectSegments(CacheType type,
+                function_ref<SmallVector<StorageComponent>(CacheType)> list) {
+  SmallVector<StorageComponent> components;
+  for (auto [index, segment] : llvm::enumerate(type.getSegmentCaches()))
+    for (StorageComponent &component : list(segment)) {
+      component.segment = index;
+      components.push_back(std::move(component));
+    }
+  return components;
 }
 
 SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
-  if (getSegments()) {
-    SmallVector<StorageComponent> components;
-    for (auto [index, segment] : llvm::enumerate(getSegmentCaches()))
-      for (StorageComponent &component : segment.getComponents(capacity)) {
-        component.segment = index;
-        components.push_back(std::move(component));
-      }
-    return components;
-  }
-  // A cache line, so that no row of the first token is split.
-  constexpr int64_t kAlignment = 64;
-  FormatInterface format = getFormat();
-  int64_t headDim = getHeadDim();
-  SmallVector<StorageComponent> components;
-  auto add = [&](ComponentKind kind, int64_t rows, int64_t rowSize, Type type,
-                 int64_t sharingHeads = 1) {
-    components.push_back(
-        {kind,
-         {getBatch(), getHeads() / sharingHeads, rows, rowSize},
-         type,
-         kAlignment});
-  };
+  if (getSegments())
+    return collectSegments(*this, [&](CacheType segment) {
+      return segment.getComponents(capacity);
+    });
+  int64_t rows = getQuantizedRows(capacity);
+  if (!isPaged())
+    return listComponents(*this, getBatch(), rows);
+  if (ShapedType::isDynamic(rows))
+    return getPoolComponents(ShapedType::kDynamic);
+  // Where the product overflows, so do the bytes.
+  int64_t ofSequence = llvm::divideCeil(rows, *getPage());
+  std::optional<int64_t> pages = llvm::checkedMul(getBatch(), ofSequence);
+  return getPoolComponents(pages.value_or(std::numeric_limits<int64_t>::max()));
+}
 
-  int64_t rows = getQuantizedRows(*this, capacity);
-  if (format.isExact()) {
-    add(ComponentKind::Values, rows, headDim, getElementType());
-  } else {
-    int64_t group = getTokenGroup();
-    int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
-    int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    add(ComponentKind::Codes, rows, format.getPackedBytes(headDim),
-        IntegerType::get(getContext(), 8));
-    add(ComponentKind::Scales, groupRows, groupsPerRow, format.getScaleType(),
-        getGroupHeads());
-    if (Type zero = format.getZeroType())
-      add(ComponentKind::Zeros, groupRows, groupsPerRow, zero, getGroupHeads());
-  }
-  if (getExactFirst() != 0)
-    add(ComponentKind::First, getExactFirst(), headDim, getElementType());
-  if (hasRecentWindow())
-    add(ComponentKind::Recent, getRecentRows(), headDim, getElementType());
-  return components;
+SmallVector<StorageComponent>
+CacheType::getPoolComponents(int64_t pages) const {
+  if (getSegments())
+    return collectSegments(*this, [&](CacheType segment) {
+      return segment.getPoolComponents(pages);
+    });
+  return listComponents(*this, pages, *getPage());
+}
+
+CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
+  return get(getContext(), shape, getElementType(), getRowFormat(),
+             getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
+             getKeepFirst());
+}
+
+CacheType CacheType::withoutPages() const {
+  return get(getContext(), getShape(), getElementType(), getRowFormat(),
+             getExactFirst(), getRecent(), getResidual(),
+             /*page=*/std::nullopt, getRing(), getKeepFirst());
 }
 
 std::optional<unsigned> CacheType::findComponent(ComponentKind kind) const {

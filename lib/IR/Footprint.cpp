@@ -71,11 +71,13 @@ static FailureOr<ByteSplit> sumUp(CacheType type,
   return split;
 }
 
-SmallVector<std::pair<StringRef, int64_t>, 6> ByteSplit::getParts() const {
-  SmallVector<std::pair<StringRef, int64_t>, 6> parts;
+SmallVector<std::pair<StringRef, int64_t>, 7> ByteSplit::getParts() const {
+  SmallVector<std::pair<StringRef, int64_t>, 7> parts;
   for (auto [kind, bytes] : components)
     parts.emplace_back(stringifyComponentKind(kind), bytes);
   parts.emplace_back("padding", padding);
+  if (pageTails)
+    parts.emplace_back("page_tails", *pageTails);
   return parts;
 }
 
@@ -98,6 +100,10 @@ static bool addSplit(ByteSplit &sum, const ByteSplit &split, int64_t times) {
     if (!addTo(found->second, bytes))
       return false;
   }
+  if (split.pageTails &&
+      !addTo(sum.pageTails ? *sum.pageTails : sum.pageTails.emplace(0),
+             *split.pageTails))
+    return false;
   return addTo(sum.padding, split.padding) && addTo(sum.total, split.total) &&
          addTo(sum.alignment, split.alignment);
 }
@@ -116,12 +122,31 @@ static FailureOr<ByteSplit> sumUpSegments(
   return sum;
 }
 
+/// Turns `split`, of sequences of `length` tokens whose rows lie one after the
+/// other, into that of the same rows in the pages of `type`.
+static FailureOr<ByteSplit> addPageTails(CacheType type, int64_t length,
+                                         FailureOr<ByteSplit> split) {
+  if (!type.isPaged() || failed(split))
+    return split;
+  CacheType unpaged = type.withoutPages();
+  FailureOr<ByteSplit> pages = sumUp(type, type.getComponents(length));
+  FailureOr<ByteSplit> rows = sumUp(unpaged, unpaged.getComponents(length));
+  if (failed(pages) || failed(rows))
+    return failure();
+  split->pageTails = pages->total - rows->total;
+  split->total += *split->pageTails;
+  split->alignment = pages->alignment;
+  return split;
+}
+
 FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
   if (type.getSegments())
     return sumUpSegments(type, [&](CacheType segment) {
       return std::pair(getAllocatedBytes(segment, capacity), int64_t(1));
     });
-  return sumUp(type, type.getComponents(capacity));
+  CacheType unpaged = type.withoutPages();
+  return addPageTails(type, capacity,
+                      sumUp(unpaged, unpaged.getComponents(capacity)));
 }
 
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
@@ -129,23 +154,32 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
     return sumUpSegments(type, [&](CacheType segment) {
       return std::pair(getRetainedBytes(segment, length), int64_t(1));
     });
-  SmallVector<StorageComponent> components = type.getComponents(length);
-  // Whole groups that have left the window are what storage for just so many
-  // tokens has rows for. The other tokens are exact, the first ones first.
-  int64_t exact = length;
-  for (const StorageComponent &component : components)
-    if (component.kind == ComponentKind::Codes ||
-        component.kind == ComponentKind::Values)
-      exact -= component.shape[kRows];
+  SmallVector<StorageComponent> components =
+      type.withoutPages().getComponents(length);
+  // Of whole groups that have left the window a ring has but the newest. The
+  // other tokens are exact, the first ones first.
+  int64_t flushed = type.getFlushedTokens(length);
+  int64_t exact = length - flushed;
   for (StorageComponent &component : components) {
-    if (component.kind != ComponentKind::First &&
-        component.kind != ComponentKind::Recent)
-      continue;
     int64_t &rows = component.shape[kRows];
-    rows = std::min(rows, exact);
-    exact -= rows;
+    switch (component.kind) {
+    case ComponentKind::Codes:
+    case ComponentKind::Values:
+      rows = std::min(rows, flushed);
+      break;
+    case ComponentKind::Scales:
+    case ComponentKind::Zeros:
+      rows = std::min(rows, flushed / type.getTokenGroup());
+      break;
+    case ComponentKind::First:
+    case ComponentKind::Recent:
+      rows = std::min(rows, exact);
+      exact -= rows;
+      break;
+    }
   }
-  FailureOr<ByteSplit> split = sumUp(type, components);
+  FailureOr<ByteSplit> split =
+      addPageTails(type, length, sumUp(type, components));
   if (succeeded(split))
     split->alignment = 0;
   return split;
@@ -158,6 +192,12 @@ FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
       return std::pair(getTokenGroupBytes(segment),
                        type.getTokenGroup() / segment.getTokenGroup());
     });
+  if (type.isPaged()) {
+    FailureOr<ByteSplit> bytes = getTokenGroupBytes(type.withoutPages());
+    if (succeeded(bytes))
+      bytes->pageTails = 0;
+    return bytes;
+  }
   int64_t windows = type.getExactFirst() + type.getRecentRows();
   FailureOr<ByteSplit> before = getAllocatedBytes(type, windows);
   // Rows come for as many tokens as are flushed at once, whole groups.

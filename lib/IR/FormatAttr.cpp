@@ -140,10 +140,10 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseRange(parser, fields);
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
-  return parser.emitError(loc)
-         << "expected one of codes, group, heads, scale, zero, range, rule, got "
-            "'"
-         << name << "'";
+  return parser.emitError(loc) << "expected one of codes, group, heads, scale, "
+                                  "zero, range, rule, got "
+                                  "'"
+                               << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {

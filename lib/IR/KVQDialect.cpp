@@ -129,6 +129,25 @@ LogicalResult KVQDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                      << attribute.getName();
 }
 
+LogicalResult kvq::verifyKnownAttributes(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    if (attribute.getNameDialect() ||
+        attribute.getName().strref().contains('.'))
+      continue;
+    InFlightDiagnostic error = op->emitOpError()
+                               << "has no attribute '"
+                               << attribute.getName().getValue() << "'";
+    if (auto info = op->getRegisteredInfo();
+        info && !info->getAttributeNames().empty()) {
+      error << ": expected one of ";
+      llvm::interleaveComma(info->getAttributeNames(), error,
+                            [&](StringAttr name) { error << name.getValue(); });
+    }
+    return error;
+  }
+  return success();
+}
+
 void KVQDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST

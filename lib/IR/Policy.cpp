@@ -221,9 +221,10 @@ CacheType PolicyEntryAttr::getCacheType(EmitError emitError,
                   !getRecent() && !getResidual();
   if (isExempt)
     return cache;
-  return CacheType::getChecked(emitError, getContext(), cache.getShape(),
-                               cache.getElementType(), Attribute(getFormat()),
-                               getExactFirst(), getRecent(), getResidual());
+  return CacheType::getChecked(
+      emitError, getContext(), cache.getShape(), cache.getElementType(),
+      Attribute(getFormat()), getExactFirst(), getRecent(), getResidual(),
+      cache.getPage(), cache.getRing(), cache.getKeepFirst());
 }
 
 //===----------------------------------------------------------------------===//

@@ -52,8 +52,8 @@ Attribute SegmentsAttr::parse(AsmParser &parser, Type) {
           AsmParser::Delimiter::LessGreater,
           [&] { return parseSegment(parser, ends, formats); }, " of segments"))
     return {};
-  return parser.getChecked<SegmentsAttr>(
-      loc, parser.getContext(), ArrayRef(ends), ArrayRef(formats));
+  return parser.getChecked<SegmentsAttr>(loc, parser.getContext(),
+                                         ArrayRef(ends), ArrayRef(formats));
 }
 
 void SegmentsAttr::print(AsmPrinter &printer) const {
@@ -133,15 +133,12 @@ std::vector<CacheType> CacheType::getSegmentCaches() const {
     shape.back() = end - begin;
     begin = end;
     // Exact segments need no windows: all tokens lie in the same rows.
-    if (cast<FormatInterface>(format).isExact())
-      caches.push_back(CacheType::get(getContext(), shape, getElementType(),
-                                      format, /*exactFirst=*/0,
-                                      /*recent=*/std::nullopt,
-                                      /*residual=*/std::nullopt));
-    else
-      caches.push_back(CacheType::get(getContext(), shape, getElementType(),
-                                      format, getExactFirst(), getRecent(),
-                                      getResidual()));
+    bool isExact = cast<FormatInterface>(format).isExact();
+    caches.push_back(CacheType::get(getContext(), shape, getElementType(),
+                                    format, isExact ? 0 : getExactFirst(),
+                                    isExact ? std::nullopt : getRecent(),
+                                    isExact ? std::nullopt : getResidual(),
+                                    getPage(), getRing(), getKeepFirst()));
   }
   return caches;
 }

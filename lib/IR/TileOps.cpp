@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/IR/KVQ.h"
+#include "Operands.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -56,7 +56,9 @@ LogicalResult PartialAttentionOp::verify() {
   if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
            << tile.getInt();
-  return success();
+  if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())))
+    return failure();
+  return verifyPageTable(*this, "value_pages", value, getValuePages());
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,6 +103,10 @@ bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
   return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
 
+bool LoadTileOp::hasPages(CacheType cache, TokenRegion region) {
+  return region == TokenRegion::Codes && cache.isPaged();
+}
+
 SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
                                            TokenRegion region) {
   int64_t headDim = cache.getHeadDim();
@@ -134,5 +140,10 @@ LogicalResult LoadTileOp::verify() {
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")
            << expected << ", got " << getResultTypes();
+  if (hasPages(cache, getRegion()))
+    return verifyPageTable(*this, "pages", cache, getPages());
+  if (getPages())
+    return emitOpError("pages are given for a region without pages, '")
+           << stringifyTokenRegion(getRegion()) << "'";
   return success();
 }

@@ -23,12 +23,12 @@
 
 using namespace mlir;
 
-void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm,
-                                     const NVVMPipelineOptions &options) {
+void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
+                                     unsigned ptx, const std::string &format) {
   // Constants are part of the kernels, not arguments.
   pm.addNestedPass<func::FuncOp>(createGpuLaunchSinkIndexComputationsPass());
   pm.addPass(createGpuKernelOutliningPass());
-  pm.addPass(createAttachNVVMTargetPass({options.chip, options.ptx}));
+  pm.addPass(createAttachNVVMTargetPass({chip, ptx}));
 
   auto &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(affine::createAffineExpandIndexOpsPass());
@@ -42,9 +42,9 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm,
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createReconcileUnrealizedCastsPass());
 
-  if (!options.format.empty()) {
+  if (!format.empty()) {
     GpuModuleToBinaryPassOptions toBinary;
-    toBinary.compilationTarget = options.format;
+    toBinary.compilationTarget = format;
     pm.addPass(createGpuModuleToBinaryPass(toBinary));
   }
 }
@@ -58,5 +58,5 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
       createConvertKVQToGPUPass({options.blockSize}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  buildKernelsToNVVMPipeline(pm, options);
+  buildKernelsToNVVMPipeline(pm, options.chip, options.ptx, options.format);
 }

@@ -91,10 +91,13 @@ void kvq::registerPipelines() {
       "kvq-nvvm-pipeline",
       "Lowers kvq ops and what surrounds them to kernels for NVIDIA GPUs",
       buildNVVMPipeline);
-  PassPipelineRegistration<NVVMPipelineOptions>(
+  PassPipelineRegistration<KernelPipelineOptions>(
       "kvq-kernels-to-nvvm-pipeline",
       "Outlines launches of kernels and lowers the kernels to the LLVM dialect",
-      buildKernelsToNVVMPipeline);
+      [](OpPassManager &pm, const KernelPipelineOptions &options) {
+        buildKernelsToNVVMPipeline(pm, options.chip, options.ptx,
+                                   options.format);
+      });
   PassPipelineRegistration<>(
       "kvq-vector-to-llvm-pipeline",
       "Lowers loops over vectors and memrefs to the LLVM dialect",

@@ -49,8 +49,10 @@ private:
     Value values;
     int64_t begin, channels;
   };
-  SmallVector<Segment> loadSegments(Value cache, TokenRegion region);
-  Value loadValues(CacheType type, Value cache, TokenRegion region);
+  SmallVector<Segment> loadSegments(Value cache, Value pages,
+                                    TokenRegion region);
+  Value loadValues(CacheType type, Value cache, Value pages,
+                   TokenRegion region);
   Value computeScores();
   Value accumulate(Value probabilities, Value acc);
   Value computeTileMaximum(Value scores);
@@ -71,11 +73,13 @@ private:
 
 /// The tile of a side, tokens x head_dim: dequantized to f32, or as it is
 /// stored where that is exact.
-Value TileDecomposer::loadValues(CacheType type, Value cache,
+Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
                                  TokenRegion region) {
   auto load = LoadTileOp::create(
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
-      op.getHead(), op.getBegin(), op.getEnd(), region, op.getTileAttr());
+      op.getHead(), op.getBegin(), op.getEnd(),
+      LoadTileOp::hasPages(type, region) ? pages : Value(), region,
+      op.getTileAttr());
   if (!LoadTileOp::hasCodes(type, region))
     return load.getResult(0);
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
@@ -87,10 +91,10 @@ Value TileDecomposer::loadValues(CacheType type, Value cache,
 }
 
 SmallVector<TileDecomposer::Segment>
-TileDecomposer::loadSegments(Value cache, TokenRegion region) {
+TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
   auto type = cast<CacheType>(cache.getType());
   if (!type.getSegments())
-    return {{loadValues(type, cache, region), 0, type.getHeadDim()}};
+    return {{loadValues(type, cache, pages, region), 0, type.getHeadDim()}};
   std::vector<CacheType> types = type.getSegmentCaches();
   auto split = SplitSegmentsOp::create(
       b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
@@ -100,7 +104,8 @@ TileDecomposer::loadSegments(Value cache, TokenRegion region) {
     // An exact segment has no windows: all its tokens are in one region.
     TokenRegion of = partType.isExact() ? TokenRegion::Codes : region;
     int64_t channels = partType.getHeadDim();
-    segments.push_back({loadValues(partType, part, of), begin, channels});
+    segments.push_back(
+        {loadValues(partType, part, pages, of), begin, channels});
     begin += channels;
   }
   return segments;
@@ -122,7 +127,8 @@ static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
 
 /// scores[r, t] = sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
-  SmallVector<Segment> keys = loadSegments(op.getKey(), *op.getKeyRegion());
+  SmallVector<Segment> keys =
+      loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion());
   Value scores = buildFill(
       b, loc,
       buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
@@ -139,7 +145,7 @@ Value TileDecomposer::computeScores() {
 /// acc[r, c] += sum_t p[r, t] v[t, c], each segment into its channels.
 Value TileDecomposer::accumulate(Value probabilities, Value acc) {
   SmallVector<Segment> values =
-      loadSegments(op.getValue(), *op.getValueRegion());
+      loadSegments(op.getValue(), op.getValuePages(), *op.getValueRegion());
   for (const Segment &segment : values) {
     Value part = extractChannels(b, loc, acc, segment.begin, segment.channels);
     Value sum =

@@ -303,7 +303,9 @@ static CacheType getCacheType(const SideMatcher &side, Value operand) {
   Type elementType = cast<RankedTensorType>(dequantize.getResult(0).getType())
                          .getElementType();
   return CacheType::get(operand.getContext(), shape, elementType, format,
-                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt);
+                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
+                        /*page=*/std::nullopt, /*ring=*/std::nullopt,
+                        /*keepFirst=*/0);
 }
 
 /// `component` with the four axes of a cache, of which `axes` are there; axes

@@ -53,8 +53,8 @@ static void splitOp(RewriterBase &rewriter, EmptyOp op) {
   CacheType type = op.getCache().getType();
   SmallVector<Value> parts;
   for (CacheType segment : type.getSegmentCaches())
-    parts.push_back(
-        EmptyOp::create(rewriter, op.getLoc(), segment, op.getCapacity()));
+    parts.push_back(EmptyOp::create(rewriter, op.getLoc(), segment,
+                                    op.getCapacity(), op.getPages()));
   rewriter.replaceOp(op, joinCache(rewriter, op.getLoc(), type, parts));
 }
 
@@ -74,7 +74,7 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
     auto append = AppendOp::create(
         rewriter, loc, segment, counts ? counts.getType() : Type(), tokens,
         part, op.getLengths(), getFlushed(segment, op.getFlushed()),
-        op.getCounts(), counts);
+        op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(), counts);
     parts.push_back(append.getResult());
     if (counts)
       saturated = append.getNewSaturated();
@@ -94,10 +94,24 @@ static void splitOp(RewriterBase &rewriter, ReorderOp op) {
     auto segment = cast<CacheType>(target.getType());
     parts.push_back(ReorderOp::create(
         rewriter, loc, segment, source, op.getSources(), op.getLengths(),
-        getFlushed(segment, op.getFlushed()), target));
+        getFlushed(segment, op.getFlushed()), op.getPages(), op.getToPages(),
+        op.getShared(), target));
   }
   rewriter.replaceOp(
       op, joinCache(rewriter, loc, op.getDestination().getType(), parts));
+}
+
+static void splitOp(RewriterBase &rewriter, ShiftOp op) {
+  Location loc = op.getLoc();
+  SmallVector<Value> parts;
+  for (Value part : splitCache(rewriter, loc, op.getCache())) {
+    auto segment = cast<CacheType>(part.getType());
+    parts.push_back(ShiftOp::create(
+        rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
+        getFlushed(segment, op.getFlushed()), op.getPages(), part));
+  }
+  rewriter.replaceOp(op,
+                     joinCache(rewriter, loc, op.getCache().getType(), parts));
 }
 
 namespace {
@@ -112,15 +126,16 @@ struct SplitSegmentsPass : kvq::impl::SplitSegmentsPassBase<SplitSegmentsPass> {
         auto cache = dyn_cast<CacheType>(type);
         return cache && cache.getSegments();
       };
-      if (isa<EmptyOp, AppendOp, ReorderOp>(op) &&
+      if (isa<EmptyOp, AppendOp, ReorderOp, ShiftOp>(op) &&
           llvm::any_of(op->getResultTypes(), isSegmented))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
       rewriter.setInsertionPoint(op);
-      llvm::TypeSwitch<Operation *>(op).Case<EmptyOp, AppendOp, ReorderOp>(
-          [&](auto op) { splitOp(rewriter, op); });
+      llvm::TypeSwitch<Operation *>(op)
+          .Case<EmptyOp, AppendOp, ReorderOp, ShiftOp>(
+              [&](auto op) { splitOp(rewriter, op); });
     }
   }
 };

@@ -67,10 +67,11 @@ private:
   SmallVector<OpFoldResult> getRowSizes(RankedTensorType type);
   Value loadQuery(const Item &item);
   Value countVisible(const Item &item);
+  SmallVector<std::pair<Value, Value>> getVisibleRanges(const Item &item);
   Value countFlushed(CacheType cache, Value flushed, const Item &item);
   State getIdentity();
   State attend(const Item &item, Value begin, Value end, const State &state);
-  std::pair<Value, Value> getSplitRange(Value split, Value visible);
+  State attendToSplit(const Item &item, Value split);
   void storeOutput(const Item &item, const State &state, Value output);
 
   Value getIndex(OpFoldResult value) {
@@ -148,6 +149,30 @@ Value AttentionSplitter::countVisible(const Item &item) {
       b, loc, map, {length, queryTokens, OpFoldResult(item.token)}));
 }
 
+/// The token ranges that the item's query sees, in order. Of a ring these are
+/// the first tokens and the newest ones, of a sequence as long as it is: what
+/// older queries than the newest one would see beside is gone.
+SmallVector<std::pair<Value, Value>>
+AttentionSplitter::getVisibleRanges(const Item &item) {
+  Value zero = getIndex(b.getIndexAttr(0));
+  Value visible = countVisible(item);
+  if (!key.isRing())
+    return {{zero, visible}};
+  int64_t first = key.getKeepFirst();
+  AffineExpr length = b.getAffineDimExpr(0);
+  AffineMap map = AffineMap::get(
+      1, 0, {length - key.getNewestTokens(), b.getAffineConstantExpr(first)},
+      b.getContext());
+  Value newest = getIndex(affine::makeComposedFoldedAffineMax(
+      b, loc, map, {OpFoldResult(getSequenceCount(op.getLengths(), item))}));
+  Value newestBegin = arith::MinSIOp::create(b, loc, newest, visible);
+  if (first == 0)
+    return {{newestBegin, visible}};
+  Value firstEnd =
+      arith::MinSIOp::create(b, loc, getIndex(b.getIndexAttr(first)), visible);
+  return {{zero, firstEnd}, {newestBegin, visible}};
+}
+
 /// Quantized tokens of the item's sequence: as the host says, or, without a
 /// recent window, all but the exact first ones.
 Value AttentionSplitter::countFlushed(CacheType cache, Value flushed,
@@ -179,27 +204,35 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       b, loc, state.acc.getType(), state.max.getType(), state.sum.getType(),
       loadQuery(item), op.getKey(), op.getValue(), item.sequence, item.head,
       begin, end, countFlushed(key, op.getKeyFlushed(), item),
-      countFlushed(value, op.getValueFlushed(), item), state.acc, state.max,
-      state.sum, /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
+      countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
+      op.getValuePages(), state.acc, state.max, state.sum,
+      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       /*tile=*/nullptr);
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }
 
-/// The tokens of one split of `visible`: ceil(visible / splits) each, so that
-/// borders depend on nothing else.
-std::pair<Value, Value> AttentionSplitter::getSplitRange(Value split,
-                                                         Value visible) {
-  AffineExpr tokens = b.getAffineDimExpr(0);
-  Value extent = getIndex(affine::makeComposedFoldedAffineApply(
-      b, loc, AffineMap::get(1, 0, tokens.ceilDiv(splits)),
-      {OpFoldResult(visible)}));
-  auto clip = [&](Value border) -> Value {
-    return arith::MinUIOp::create(b, loc, border, visible);
-  };
-  Value begin = arith::MulIOp::create(b, loc, split, extent);
-  Value end = arith::AddIOp::create(b, loc, begin, extent);
-  return {clip(begin), clip(end)};
+/// The state after one split of each range that the item's query sees:
+/// ceil(tokens / splits) tokens each, so that borders depend on nothing else.
+/// All of them where there are no splits.
+State AttentionSplitter::attendToSplit(const Item &item, Value split) {
+  SmallVector<std::pair<Value, Value>> ranges = getVisibleRanges(item);
+  State state = getIdentity();
+  for (auto [begin, end] : ranges) {
+    if (split) {
+      AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+      Value extent = getIndex(affine::makeComposedFoldedAffineApply(
+          b, loc, AffineMap::get(2, 0, (d1 - d0).ceilDiv(splits)),
+          {OpFoldResult(begin), OpFoldResult(end)}));
+      Value offset = arith::MulIOp::create(b, loc, split, extent);
+      Value first = b.createOrFold<arith::AddIOp>(loc, begin, offset);
+      Value last = arith::AddIOp::create(b, loc, first, extent);
+      begin = arith::MinUIOp::create(b, loc, first, end);
+      end = arith::MinUIOp::create(b, loc, last, end);
+    }
+    state = attend(item, begin, end, state);
+  }
+  return state;
 }
 
 /// acc / sum, 0 for a row that saw no token, into the rows of the output.
@@ -251,8 +284,7 @@ Value AttentionSplitter::runUnsplit() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   Item item = getItem(forall.getInductionVars());
-  State state = attend(item, getIndex(b.getIndexAttr(0)), countVisible(item),
-                       getIdentity());
+  State state = attendToSplit(item, /*split=*/{});
   storeOutput(item, state, forall.getRegionIterArgs()[0]);
   return forall.getResult(0);
 }
@@ -304,8 +336,7 @@ Value AttentionSplitter::runSplit() {
     b.setInsertionPoint(partials.getTerminator());
     SmallVector<Value> ivs = partials.getInductionVars();
     Item item = getItem(ivs);
-    auto [begin, end] = getSplitRange(ivs[3], countVisible(item));
-    State state = attend(item, begin, end, getIdentity());
+    State state = attendToSplit(item, ivs[3]);
     b.setInsertionPointToStart(partials.getTerminator().getBody());
     for (auto [part, target] :
          llvm::zip_equal(state.values(), partials.getRegionIterArgs())) {

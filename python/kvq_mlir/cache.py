@@ -8,11 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import _kvq
+from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
 from .compiler import kernel
 from .format import DTYPES, Format, Segments
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import reorder as _reorder_ir
+from .ir import shift as _shift_ir
+from .pages import PageTable
+from .ring import Ring
 
 _ELEMENT_TEXTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
 
@@ -42,6 +46,9 @@ def cache_type(
     exact_first: int = 0,
     recent: int = 0,
     residual: int | None = None,
+    page: int | None = None,
+    ring: int | None = None,
+    keep_first: int = 0,
 ) -> str:
     """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
     windows = f", exact_first = {exact_first}" if exact_first else ""
@@ -49,6 +56,12 @@ def cache_type(
         windows += f", recent = {recent}"
     if residual is not None:
         windows += f", residual = {residual}"
+    if page is not None:
+        windows += f", page = {page}"
+    if ring is not None:
+        windows += f", ring = {ring}"
+    if keep_first:
+        windows += f", keep_first = {keep_first}"
     return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, {fmt.attribute}{windows}>"
 
 
@@ -84,16 +97,25 @@ class Cache:
     before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
     tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
     instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
+    page: quantized tokens lie in pages of so many tokens, a multiple of n, from one pool for all sequences. pages: how
+    many the pool has; by default as many as all sequences need at their capacity. Pages are taken as tokens come and
+    given back as they go. reorder and fork share them, and a shared page is copied before it is written to. page_table:
+    the pages of each sequence, [batch, max_pages] integers, where the caller wants to choose: entry i is the page of
+    quantized tokens i*page to (i+1)*page, and entries behind the last of them are never read. Pages are then neither
+    taken nor shared: appends write where the table says, reorder and fork copy into the pages of their targets.
+    ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and the
+    newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence may
+    become, and takes no memory.
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent and residual as given; type, the
-    MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring and
+    keep_first as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
     residual, above 1).
 
-    Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first
-    and recent), another dtype, and a type that is not valid (a group that does not divide head_dim, say); TypeError if
-    fmt is no Format; MemoryError where there is not enough.
+    Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
+    recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
+    whole groups, say), and pages or a page table without page; TypeError if fmt is no Format; MemoryError where there is not enough.
     """
 
     def __init__(
@@ -108,6 +130,11 @@ class Cache:
         recent: int = 0,
         *,
         residual: int | None = None,
+        page: int | None = None,
+        pages: int | None = None,
+        page_table: np.ndarray | None = None,
+        ring: int | None = None,
+        keep_first: int = 0,
         fill: int | None = None,
     ) -> None:
         if not isinstance(fmt, Segments):
@@ -123,21 +150,33 @@ class Cache:
             raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
         self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
         self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.residual = residual
+        self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
         self._held = exact_first + recent  # tokens that are never quantized
         self._flush = residual or fmt.tokens  # tokens that are quantized together
         self.has_window = has_window(fmt, recent, residual)
         self.type, self.dynamic_type = (  # one kernel serves every capacity
-            cache_type(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual)
+            cache_type(
+                *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+            )
             for tokens in (capacity, "?")
         )
+        if page is None and not (pages is None and page_table is None):
+            raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
+        components = _kvq.cache_components(self.type, capacity, pages)
         self._storage = {
             name: _allocate(shape, self._dtype(name, element), alignment, fill)
-            for name, shape, element, alignment in _kvq.cache_components(self.type, capacity)
+            for name, shape, element, alignment in components
         }
         self._arrays = tuple(self._storage.values())
+        self._pages = None if page is None else self._make_pages(components[0][1][0], page_table)
+        self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
         self._lengths = np.zeros(batch, np.int64)
         self._flushed = np.zeros(batch, np.int64)
+
+    def _make_pages(self, pages: int, table: np.ndarray | None) -> PageTable:
+        beyond = max(self.capacity - self._held, 0)
+        rows = beyond // self._flush * self._flush
+        return PageTable(self.batch, -(-rows // self.page), self.page, pages, table)
 
     def _dtype(self, component: str, element: str) -> np.dtype:
         """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
@@ -159,6 +198,21 @@ class Cache:
         return self._flushed.copy()
 
     @property
+    def page_table(self) -> np.ndarray | None:
+        """The pages of each sequence, int64 [batch, max_pages]; a copy. None without pages."""
+        return None if self._pages is None else self._pages.table.copy()
+
+    @property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        """The page table as kernels take it, if there is one."""
+        return () if self._pages is None else (self._pages.table,)
+
+    @property
+    def _stored(self) -> np.ndarray:
+        """Tokens of each sequence behind the first ones that are stored as codes (as values, in exact formats)."""
+        return self._lengths if self.format.is_exact else self._flushed
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all storage."""
         return sum(array.nbytes for array in self._arrays)
@@ -170,56 +224,124 @@ class Cache:
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads/h, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
-        bf16 and 8-bit floats show as their bits. With `Segments` the components of each segment, named "codes.0",
-        "scales.0", "values.1" ...
+        bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
+        and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0", "values.1".
         """
         return dict(self._storage)
 
     def append(
-        self, x: np.ndarray, counts: Sequence[int] | None = None, *, count_saturated: bool = False
+        self,
+        x: np.ndarray,
+        counts: Sequence[int] | None = None,
+        *,
+        starts: Sequence[int] | None = None,
+        count_saturated: bool = False,
     ) -> np.ndarray | None:
         """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16 or float32.
 
         counts: how many of them belong to each sequence, the first ones; the rest is padding and is not read. Default:
-        all. Raises `Error`, a ValueError, with what was expected and found, and writes nothing then: for a wrong shape,
-        counts beyond the tokens, a sequence that would outgrow the capacity. TypeError for another dtype.
+        all. Tokens may also be packed, [total, kv_heads, head_dim], with starts, batch + 1 ascending rows: those of
+        sequence b are rows starts[b] to starts[b + 1], and others are not read.
 
         count_saturated: return how many of the elements that this call quantizes their codes cannot hold, int64
         [batch, kv_heads]; tokens that wait in a window are counted when they leave it. Exact formats have no codes.
+
+        Raises `Error`, a ValueError, with what was expected and found, and writes nothing then: for a wrong shape,
+        counts beyond the tokens, a sequence that would outgrow the capacity, a pool without enough free pages, a page
+        that the given table does not have. TypeError for another dtype.
         """
         element = element_text("the tokens", x)
         if count_saturated and self.format.is_exact:
             raise _kvq.Error("codes = none keeps elements exact: there is nothing that saturates")
-        new = self._check_tokens(x, counts)
+        packed = starts is not None
+        bounds = check_starts(self, x, counts, starts) if packed else check_tokens(self, x, counts)
+        new = np.diff(bounds) if packed else bounds
+        check_room(self, new)
+        self._prepare_pages(new)
         compiled = kernel(
             _append_ir.append,
             (self.batch, self.kv_heads, self.head_dim),
             element,
             self.dynamic_type,
             self.has_window,
+            self._pages is not None,
+            packed,
             bool(count_saturated),
         )
         flushed = (self._flushed,) if self.has_window else ()
+        where = (*self._tables, bounds) if packed else (bounds, *self._tables)
         saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
-        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, new, *saturated))
+        arguments = (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
+        compiled.invoke("append", arguments)
+        self._flushed = self._flushed_after(new)
         self._lengths += new
-        if not self.format.is_exact:
-            beyond = np.maximum(self._lengths - self._held, 0)
-            np.maximum(self._flushed, beyond // self._flush * self._flush, out=self._flushed)
+        if self._ring is not None:
+            self._ring.advance(self._stored)
         return saturated[0] if saturated else None
+
+    def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int]) -> None:
+        """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool: page * page size + row.
+
+        A negative slot leaves its token out; the last token for a slot stays. lengths: the tokens of each sequence
+        from now on. For caches with a given page table, groups of one token and no exact windows; that the slots are
+        those of the table's pages is up to the caller. Raises `Error`, a ValueError, with what was expected and found,
+        and writes nothing then: for another cache, a wrong shape, a slot beyond the pool, a length beyond the capacity.
+        """
+        element = element_text("the tokens", x)
+        if self._pages is None or not self._pages.is_given:
+            raise _kvq.Error("expected a cache with a given page table: slots are rows of its pages")
+        check_packed(self, x)
+        found = np.asarray(slots)
+        if found.shape != (len(x),) or (found.size and found.dtype.kind not in "iu"):
+            raise _kvq.Error(f"expected {len(x)} integer slots, got {found.dtype} of shape {found.shape}")
+        if found.size and found.max() >= self._pages.pages * self.page:
+            raise _kvq.Error(f"expected slots below {self._pages.pages * self.page}, got {found.max()}")
+        kept = self._check_lengths(lengths)
+        if kept.max() > self.capacity:
+            raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
+        compiled = kernel(_append_ir.store, (self.kv_heads, self.head_dim), element, self.dynamic_type)
+        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, found.astype(np.int64)))
+        self._lengths[:] = kept
+        self._flushed[:] = 0 if self.format.is_exact else kept
+
+    def _flushed_after(self, new: np.ndarray) -> np.ndarray:
+        """Quantized tokens of each sequence once it has so many new ones; 0 for exact formats."""
+        if self.format.is_exact:
+            return self._flushed
+        beyond = np.maximum(self._lengths + new - self._held, 0)
+        return np.maximum(self._flushed, beyond // self._flush * self._flush)
+
+    def _prepare_pages(self, new: np.ndarray) -> None:
+        """Pages for the tokens to come, none of which another sequence has too."""
+        if self._pages is None:
+            return
+        after = self._lengths + new if self.format.is_exact else self._flushed_after(new)
+        self._copy_pages(self._pages.prepare(self._stored, after))
+
+    def _copy_pages(self, copies: list[tuple[int, int]]) -> None:
+        for source, target in copies:
+            for pool in self._pools():
+                pool[target] = pool[source]
+
+    def _pools(self) -> list[np.ndarray]:
+        return [array for name, array in self._storage.items() if name not in ("first", "recent")]
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
 
         Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer
         exact tokens than the window holds, until appends have filled it again; with groups of several tokens it has to
-        lie on the border of a group. Raises `Error`, a ValueError, with what was expected and found, and changes
+        lie on the border of a group. A ring cannot go back to tokens that it has written over. Raises `Error`, a ValueError, with what was expected and found, and changes
         nothing then.
         """
         kept = self._check_lengths(lengths)
         for b, length in enumerate(kept.tolist()):
             self._check_border(b, length)
         self._lengths[:], self._flushed[:] = self._counts_within(kept)
+        if self._pages is not None:
+            self._pages.release(self._stored)
+        if self._ring is not None:
+            self._ring.cut(self._lengths)
 
     def _counts_within(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths and flushed counts of sequences of at most `kept` tokens."""
@@ -228,11 +350,25 @@ class Cache:
     def reorder(self, indices: Sequence[int]) -> None:
         """Sequence b becomes a copy of what sequence indices[b] was: codes, metadata, exact tokens and counts.
 
-        In place, and only rows that hold something are copied; a sequence that keeps its index is not touched. Where
-        sequences change places, one at a time waits in a cache of one sequence: memory peaks at nbytes plus
+        In place, and only rows that hold something are copied; a sequence that keeps its index is not touched. Pages
+        that the cache takes by itself are shared, not copied. Where sequences change places, one at a time waits in a cache of one sequence: memory peaks at nbytes plus
         nbytes / batch. Raises `Error`, a ValueError, for an index out of range, and changes nothing then.
         """
         sources = self._check_indices(indices, self.batch)
+        self._copy_sequences(sources)
+        self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
+        self._follow(np.array(sources))
+
+    def _follow(self, sources: np.ndarray) -> None:
+        """Pages and ring, once sequence b has become sequence sources[b]."""
+        if self._pages is not None:
+            self._pages.share(sources, self._stored)
+        if self._ring is not None:
+            self._ring.copy(sources)
+            self._ring.cut(self._lengths)
+
+    def _copy_sequences(self, sources: list[int]) -> None:
+        """Copies what sequences do not share, each from sources[b]."""
         moves = {b: source for b, source in enumerate(sources) if b != source}
         while ready := {b: source for b, source in moves.items() if b not in moves.values()}:
             self._copy_from(self, ready)
@@ -241,7 +377,6 @@ class Cache:
             spare = self._spare()
             while moves:
                 self._rotate(moves, spare)
-        self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
 
     def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
         """Sequences `targets` become copies of the first `length` tokens of sequence `source` (default: of all it has).
@@ -258,6 +393,32 @@ class Cache:
         lengths, flushed = self._counts_within(kept)
         self._copy_from(self, dict.fromkeys(targets, source), (lengths, flushed))
         self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
+        sources = np.arange(self.batch)
+        sources[targets] = source
+        self._follow(sources)
+
+    def shift(self, begin: int | Sequence[int], count: int | Sequence[int]) -> None:
+        """Drops tokens begin to begin + count of each sequence (one number, or one per sequence) and closes the gap.
+
+        Those behind move forward, their codes and metadata as they are: values do not change. This is for caches that
+        do not depend on positions, such as values; keys that RoPE has turned are not turned back. Dropped are quantized
+        tokens, whole groups counted from the end of the exact first ones; with exact formats any. Raises `Error`, a
+        ValueError, with what was expected and found, and changes nothing then; for rings always.
+        """
+        begins, counts = check_gaps(self, begin, count)
+        if self._pages is not None:
+            rows = np.where(counts > 0, begins - self.exact_first, self._stored)
+            self._copy_pages(self._pages.own(rows, self._stored))
+        compiled = kernel(
+            _shift_ir.shift, self.batch, self.dynamic_type, self.has_window, self._pages is not None
+        )
+        flushed = (self._flushed,) if self.has_window else ()
+        compiled.invoke("shift", (*self._arrays, begins, counts, self._lengths, *flushed, *self._tables))
+        self._lengths -= counts
+        if not self.format.is_exact:
+            self._flushed -= counts
+        if self._pages is not None:
+            self._pages.release(self._stored)
 
     def _check_indices(self, indices: Sequence[int], count: int | None = None) -> list[int]:
         """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
@@ -283,10 +444,20 @@ class Cache:
         sources[list(moves)] = list(moves.values())
         lengths, flushed = counts or (cache._lengths, cache._flushed)
         compiled = kernel(
-            _reorder_ir.reorder, (cache.batch, self.batch), cache.dynamic_type, self.dynamic_type, self.has_window
+            _reorder_ir.reorder,
+            (cache.batch, self.batch),
+            cache.dynamic_type,
+            self.dynamic_type,
+            self.has_window,
+            self._pages is not None,
         )
         counts = (lengths, flushed) if self.has_window else (lengths,)
-        compiled.invoke("reorder", (*cache._arrays, sources, *counts, *self._arrays))
+        tables = ()
+        if self._pages is not None:
+            stored = lengths if self.format.is_exact else flushed
+            shares = not (self._pages.is_given and cache._pages.is_given)
+            tables = (*cache._tables, *self._tables, stored[np.maximum(sources, 0)] * shares)
+        compiled.invoke("reorder", (*cache._arrays, sources, *counts, *tables, *self._arrays))
 
     def _spare(self) -> Cache:
         """An empty cache for one sequence of this one."""
@@ -300,6 +471,10 @@ class Cache:
             self.exact_first,
             self.recent,
             residual=self.residual,
+            page=self.page,
+            page_table=None if self.page is None else np.arange(self._pages.table.shape[1])[np.newaxis],
+            ring=self.ring,
+            keep_first=self.keep_first,
         )
 
     def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
@@ -326,7 +501,8 @@ class Cache:
         return kept
 
     def _check_border(self, b: int, length: int) -> None:
-        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale."""
+        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale, and a ring has not
+        all tokens."""
         n, quantized = self.format.tokens, length - self.exact_first
         if 0 < quantized < self._flushed[b] and quantized % n:
             border = length - quantized % n
@@ -334,34 +510,12 @@ class Cache:
                 f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
                 f"{border + n} tokens"
             )
-
-    def _check_tokens(self, x: np.ndarray, counts: Sequence[int] | None) -> np.ndarray:
-        """The new tokens of each sequence, int64; `Error` where they do not fit."""
-        expected = (self.batch, self.kv_heads, "tokens", self.head_dim)
-        if x.ndim != 4:
-            raise _kvq.Error(f"expected tokens as [batch, kv_heads, tokens, head_dim], got {x.ndim} axes")
-        if (x.shape[0], x.shape[1], x.shape[3]) != (self.batch, self.kv_heads, self.head_dim):
-            raise _kvq.Error(f"expected tokens of shape [{', '.join(map(str, expected))}], got {list(x.shape)}")
-        tokens = x.shape[2]
-        if counts is None:
-            new = np.full(self.batch, tokens, np.int64)
-        else:
-            new = np.asarray(counts)
-            if new.shape != (self.batch,) or new.dtype.kind not in "iu":
-                raise _kvq.Error(f"expected {self.batch} integer counts, got {new.dtype} of shape {new.shape}")
-            new = new.astype(np.int64)
-        for b, (count, length) in enumerate(zip(new.tolist(), self._lengths.tolist(), strict=True)):
-            if not 0 <= count <= tokens:
-                raise _kvq.Error(f"sequence {b}: expected a count from 0 to the {tokens} tokens given, got {count}")
-            if length + count > self.capacity:
-                raise _kvq.Error(
-                    f"cache full: sequence {b} holds {length} tokens and cannot take {count} more, "
-                    f"its capacity is {self.capacity}"
-                )
-        return new
+        if self._ring is not None and length < self._lengths[b]:
+            self._ring.check_cut(b, length)
 
     def dequantize(self, out: np.ndarray | None = None) -> np.ndarray:
-        """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length.
+        """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and where
+        a ring does not hold them.
 
         Rebuilt by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
         given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
@@ -384,21 +538,27 @@ class Cache:
             self._rebuild(self.format, self._storage, out)
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
+            if self._ring is not None:
+                out[b, :, self.keep_first : self._ring.oldest(self._lengths)[b]] = 0
         return out
 
     def _rebuild(self, fmt: Format, arrays: dict[str, np.ndarray], out: np.ndarray) -> None:
         """Rebuilds what a row of one format, the whole or a segment, holds."""
         # An exact format keeps its tokens where others keep codes, and has no windows.
-        windows = () if fmt.is_exact else (self.exact_first, self.recent, self.residual)
+        windows = (0, 0, None) if fmt.is_exact else (self.exact_first, self.recent, self.residual)
         head_dim, has_windows = out.shape[3], not fmt.is_exact
+        sizes = (self.batch, self.kv_heads, "?", head_dim)
         compiled = kernel(
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, head_dim, self.dtype),
-            cache_type(self.batch, self.kv_heads, "?", head_dim, fmt, self.dtype, *windows),
+            cache_type(*sizes, fmt, self.dtype, *windows, self.page, self.ring, self.keep_first),
             str(fmt.for_heads(self.kv_heads)),
             (fmt.tokens, fmt.scale, fmt.zero_element, 0 if fmt.is_exact else arrays["scales"].shape[3]),
             (has_windows and self.exact_first > 0, has_windows and self.has_window),
             self.exact_first if has_windows else 0,
+            self._pages is not None,
+            self.ring is not None,
         )
-        coded = self._lengths if fmt.is_exact else self._flushed
-        compiled.invoke("rebuild", (*arrays.values(), self._lengths, coded, out))
+        stored = self._lengths if fmt.is_exact else self._flushed
+        bounds = () if self._ring is None else self._ring.row_bounds(self._lengths, stored)
+        compiled.invoke("rebuild", (*arrays.values(), self._lengths, stored, *bounds, *self._tables, out))

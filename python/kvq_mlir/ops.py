@@ -149,6 +149,14 @@ def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
         raise _kvq.Error(f"expected q with the K cache's head_dim {k.head_dim}, got {dim}")
     if q_heads == 0 or q_heads % k.kv_heads:
         raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
+    if (k.ring, k.keep_first) != (v.ring, v.keep_first):
+        rings = (f"ring = {side.ring}, keep_first = {side.keep_first}" for side in (k, v))
+        raise _kvq.Error("the K cache has {}, the V cache {}: they keep other tokens".format(*rings))
+    if k.ring is not None and k.keep_first + q.shape[2] > k.ring:
+        raise _kvq.Error(
+            f"{q.shape[2]} queries beside keep_first = {k.keep_first} need a ring of at least "
+            f"{k.keep_first + q.shape[2]} tokens, got {k.ring}"
+        )
     if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
         raise _kvq.Error(
             f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
@@ -168,8 +176,8 @@ def attention(
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
     q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
-    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all. A query that
-    sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
+    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all, as far as the
+    caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
     gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
     own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
     several threads at once are fine.
@@ -200,10 +208,12 @@ def attention(
         (k.has_window, v.has_window),
         scale,
         bool(causal),
+        (k.page is not None, v.page is not None),
         splits=splits,
         openmp=threads > 1,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
     q = np.ascontiguousarray(q)
-    compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, *flushed, out), None if threads == 1 else threads)
+    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
+    compiled.invoke("attention", arguments, None if threads == 1 else threads)
     return out

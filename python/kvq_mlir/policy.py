@@ -48,10 +48,10 @@ class Choice:
         first, end = self.heads
         return replace(self, layer=0, heads=(0, end - first))
 
-    def type(self, batch: int, head_dim: int, dtype: str = "f16") -> str:
+    def type(self, batch: int, head_dim: int, dtype: str = "f16", page: int | None = None) -> str:
         """The cache's type, "!kvq.cache<...>", for any capacity."""
         first, end = self.heads
-        return cache_type(batch, end - first, "?", head_dim, self.format, dtype, **self.windows)
+        return cache_type(batch, end - first, "?", head_dim, self.format, dtype, **self.windows, page=page)
 
     def cache(self, batch: int, capacity: int, head_dim: int, dtype: str = "f16") -> Cache:
         """An empty cache of these heads."""

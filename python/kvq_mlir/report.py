@@ -32,7 +32,8 @@ MOST_MEMORY = 1 << 60  # keeps all sums within 63 bits
 MOST_TOKENS = 1 << 40  # that a cache type allows
 MOST_SEQUENCES = 1 << 60  # of at least a byte each
 # The parts of a cache in the order of the table, and their names there.
-PARTS = {part: part for part in ("codes", "values", "scales", "zeros", "padding", "first", "recent")}
+PARTS = {part: part for part in ("codes", "values", "scales", "zeros", "padding", "page_tails", "first", "recent")}
+PARTS["page_tails"] = "page tails"
 PARTS["values"] = "elements"  # of an exact format; beside a side of the name they need another one
 KINDS = {
     "bytes_per_token": "one more token",
@@ -50,13 +51,15 @@ class Caches:
     layers: tuple[int, ...]  # one for each
     head_dim: int
     dtype: str
+    page: int
+
 
     def footprint(self, sequences: int) -> _kvq.Footprint:
         """Bytes of one of them; `Error` where the type is not valid."""
         return _kvq.Footprint(self.type(sequences))
 
     def type(self, sequences: int) -> str:
-        return self.kind.type(sequences, self.head_dim, self.dtype)
+        return self.kind.type(sequences, self.head_dim, self.dtype, self.page or None)
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,11 @@ class Side:
     caches: tuple[Caches, ...]
 
     @classmethod
-    def of(cls, choices: list[Choice], head_dim: int, dtype: str) -> Side:
+    def of(cls, choices: list[Choice], head_dim: int, dtype: str, page: int = 0) -> Side:
         layers: dict[Choice, list[int]] = {}
         for choice in choices:
             layers.setdefault(choice.anywhere(), []).append(choice.layer)
-        return cls(tuple(Caches(kind, tuple(found), head_dim, dtype) for kind, found in layers.items()))
+        return cls(tuple(Caches(kind, tuple(found), head_dim, dtype, page) for kind, found in layers.items()))
 
     def all_bytes(self, tokens: int, sequences: int) -> int:
         """Bytes of all layers, alignment included."""
@@ -173,11 +176,11 @@ def _choose_side(
     return [Choice(layer, side, (0, shape.kv_heads), fmt, **kept) for layer in range(shape.layers)]
 
 
-def make_sides(shape: Shape, choices: list[Choice], dtype: str) -> dict[str, Side]:
+def make_sides(shape: Shape, choices: list[Choice], dtype: str, page: int = 0) -> dict[str, Side]:
     """Keys and values, or the latent row alone."""
     sides = {}
     for name in shape.sides:
-        sides[name] = Side.of([choice for choice in choices if choice.side == name], shape.head_dim, dtype)
+        sides[name] = Side.of([choice for choice in choices if choice.side == name], shape.head_dim, dtype, page)
         for caches in sides[name].caches:
             try:
                 caches.footprint(1)
@@ -261,9 +264,9 @@ def _table(result: dict, names: list[str]) -> list[str]:
         parts = {part: text for part, text in PARTS.items() if any(side[kind].get(part) for kind in KINDS)}
         for i, (part, text) in enumerate({**parts, "total": "total"}.items()):
             cells = "".join(f"{_number(side[kind][part]):>22}" for kind in KINDS)
-            lines.append(f"{name if i == 0 else '':7} {text:9}{cells}")
+            lines.append(f"{name if i == 0 else '':6} {text:10}{cells}")
     if len(names) > 1:
-        lines.append(f"{'both':7} {'total':9}" + "".join(f"{_number(result['total'][kind]):>22}" for kind in KINDS))
+        lines.append(f"{'both':6} {'total':10}" + "".join(f"{_number(result['total'][kind]):>22}" for kind in KINDS))
     return lines
 
 
@@ -377,6 +380,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="newest tokens that stay exact until N are there, and are then quantized together; not with --recent",
     )
     parser.add_argument("--exact-first", type=int, default=0, metavar="N", help="first tokens that stay exact")
+    parser.add_argument("--page", type=int, default=0, metavar="N", help="tokens in a page; none is shared (default: no pages)")
     parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
     parser.add_argument("--tokens", type=int, required=True, metavar="N", help="tokens of each sequence")
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
@@ -398,7 +402,7 @@ def _check(arguments: argparse.Namespace) -> None:
         if len(given) > 2:
             raise InputError(f"--{name}: expected one number, or one for keys and one for values, found {given}")
     smallest = {name: min(given) for name, given in windows.items()}
-    for name, number in {"exact-first": arguments.exact_first, **smallest}.items():
+    for name, number in {"exact-first": arguments.exact_first, "page": arguments.page, **smallest}.items():
         if number < 0:
             raise InputError(f"--{name}: expected at least 0, found {number}")
     if arguments.policy is not None:
@@ -430,7 +434,7 @@ def run(arguments: argparse.Namespace) -> None:
     if shape.latent_values is not None and arguments.values is not None:
         raise InputError("--values: expected none for a latent row, whose first channels are the values")
     choices = choose(shape, arguments)
-    sides = make_sides(shape, choices, arguments.dtype)
+    sides = make_sides(shape, choices, arguments.dtype, arguments.page)
     try:
         result = make_report(shape, sides, arguments.tokens, arguments.concurrency, memory)
         add_step(result, shape, choices, arguments.dtype, arguments.splits)

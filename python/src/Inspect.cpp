@@ -14,6 +14,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
@@ -124,15 +125,23 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment) of each storage component.
-static nb::list getCacheComponents(const std::string &type, int64_t capacity) {
+/// (name, shape, element type, alignment) of each storage component. A pool of
+/// `pages`, if given, is as large as that says.
+static nb::list getCacheComponents(const std::string &text, int64_t capacity,
+                                   std::optional<int64_t> pages) {
   if (capacity < 0)
     throw Error("expected a capacity of at least 0, got " +
                 std::to_string(capacity));
+  if (pages && *pages < 0)
+    throw Error("expected at least 0 pages, got " + std::to_string(*pages));
   std::unique_ptr<MLIRContext> context = createContext();
+  CacheType type = parseCacheType(context.get(), text);
+  if (pages && !type.isPaged())
+    throw Error("expected no pages for a cache that is not paged, got " +
+                std::to_string(*pages));
   nb::list components;
   for (const StorageComponent &component :
-       parseCacheType(context.get(), type).getComponents(capacity)) {
+       pages ? type.getPoolComponents(*pages) : type.getComponents(capacity)) {
     nb::list shape;
     for (int64_t extent : component.shape)
       shape.append(extent);
@@ -165,9 +174,10 @@ void python::bindInspect(nb::module_ &module) {
              "The canonical text of segments, and the end and format of each.");
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
-      nb::arg("capacity"),
+      nb::arg("capacity"), nb::arg("pages") = nb::none(),
       "(name, shape, element type, alignment) of each array that a cache "
-      "is stored in.");
+      "is stored in, with pages for all sequences where their number is not "
+      "given.");
   module.def("parse", &parse, nb::arg("text"),
              "Parses and verifies a module; returns it as MLIR prints it.");
   module.def("run_pipeline", &runPipelineOnText, nb::arg("text"),

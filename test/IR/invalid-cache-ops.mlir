@@ -50,9 +50,9 @@ func.func @append_result(%x: tensor<1x2x4x16xf16>, %n: tensor<1xi64>, %c: !c) {
 
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16>
 !c = !kvq.cache<1x2x64x16xf16, #f>
-func.func @append_rank(%x: tensor<2x4x16xf16>, %n: tensor<1xi64>, %c: !c) {
-  // expected-error@+1 {{expected tokens of rank 4, batch x kv_heads x new_tokens x head_dim, got rank 3}}
-  %r = kvq.append ins(%x : tensor<2x4x16xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+func.func @append_rank(%x: tensor<2x16xf16>, %n: tensor<1xi64>, %c: !c) {
+  // expected-error@+1 {{expected tokens of rank 4, batch x kv_heads x new_tokens x head_dim, or packed ones of rank 3, total x kv_heads x head_dim, got rank 2}}
+  %r = kvq.append ins(%x : tensor<2x16xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
   return
 }
 

@@ -1,7 +1,7 @@
 // RUN: kvq-opt %s -verify-diagnostics -split-input-file
 
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
-// expected-error@+1 {{expected 'exact_first', 'recent' or 'residual', got 'newest'}}
+// expected-error@+1 {{expected 'exact_first', 'recent', 'residual', 'page', 'ring' or 'keep_first', got 'newest'}}
 func.func private @f(!kvq.cache<1x8x?x128xf16, #f, newest = 4>)
 
 // -----

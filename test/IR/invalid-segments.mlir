@@ -99,3 +99,17 @@ func.func @tile_of_segments(%c: !c, %i: index) {
   %0 = kvq.load_tile %c <codes> at [%i, %i] tokens [%i to %i] : !c -> tensor<?x576xf16>
   return
 }
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+#s = #kvq.segments<[0:512] = #a, [512:576] = none>
+// expected-error@+1 {{expected no ring with segments, got ring = 64}}
+func.func private @f(!kvq.cache<1x1x8x576xf16, #s, ring = 64>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+#s = #kvq.segments<[0:512] = #a, [512:576] = none>
+// expected-error@+1 {{segment [512:576]: exact elements in pages hold other tokens than codes beside an exact window: expected none of exact_first, recent and residual}}
+func.func private @f(!kvq.cache<1x1x8x576xf16, #s, recent = 4, page = 16>)

@@ -52,7 +52,7 @@
 // CHECK:               %[[TOKEN:.*]] = arith.addi %[[ROW]], %[[C4]]
 // CHECK:               %[[SCRATCH:.*]] = tensor.empty() : tensor<32x64xf16>
 // CHECK:               %[[AHEAD:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
-// CHECK:               %[[BEHIND:.*]] = arith.subi %[[C0]], %[[AHEAD]]
+// CHECK:               %[[BEHIND:.*]] = arith.subi %[[LENGTH]], %[[TOKEN]]
 // CHECK:               %[[OLD0:.*]] = arith.maxsi %[[BEHIND]], %[[C0]]
 // CHECK:               %[[OLD:.*]] = arith.minsi %[[OLD0]], %[[C32]]
 // CHECK:               %[[HALF:.*]] = scf.for %[[I:.*]] = %[[C0]] to %[[OLD]] step %[[C1]] iter_args(%[[GROUP:.*]] = %[[SCRATCH]])

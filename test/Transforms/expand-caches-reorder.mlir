@@ -1,7 +1,7 @@
 // RUN: kvq-opt %s -kvq-expand-caches -canonicalize -cse -split-input-file | FileCheck %s
 
-// What a sequence holds, row by row, from its place in one cache to the same
-// place in another sequence of the other.
+// What a sequence holds, from its place in one cache to the same place in another
+// sequence of the other: token groups with their metadata, windows row by row.
 
 #f = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
 !c = !kvq.cache<2x3x?x64xf16, #f, exact_first = 4, recent = 64>
@@ -29,16 +29,16 @@
 // CHECK:           tensor.extract %[[FLUSHED]][%[[SOURCE]]]
 // CHECK:           %[[QUANTIZED:.*]] = arith.select %[[COPIED]], %{{.*}}, %[[C0]]
 // CHECK:           scf.for %[[H:.*]] = %[[C0]]
-// CHECK:             %[[GROUPS:.*]] = arith.divui %[[QUANTIZED]], %[[C32]]
-// CHECK:             scf.for %[[ROW:.*]] = %[[C0]] to %[[QUANTIZED]] step %[[C1]] iter_args(%[[TO:.*]] =
-// CHECK:               %[[FROM_ROW:.*]] = tensor.extract_slice %[[CODES]][%[[SOURCE]], %[[H]], %[[ROW]], 0] [1, 1, 1, 32]
-// CHECK:               %[[TO_ROW:.*]] = tensor.extract_slice %[[TO]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 1, 32]
-// CHECK:               %[[COPY:.*]] = linalg.copy ins(%[[FROM_ROW]] : {{.*}}) outs(%[[TO_ROW]] :
-// CHECK:               tensor.insert_slice %[[COPY]] into %[[TO]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 1, 32]
-// CHECK:             scf.for %{{.*}} = %[[C0]] to %[[GROUPS]]
-// CHECK:               tensor.extract_slice %[[SCALES]][
-// CHECK:             scf.for %{{.*}} = %[[C0]] to %[[GROUPS]]
+// CHECK:             scf.for %[[ROW:.*]] = %[[C0]] to %[[QUANTIZED]] step %[[C32]] iter_args(%[[TO:.*]] = %{{[^,]*}}, %[[TO_SCALES:.*]] = %{{.*}}, %[[TO_ZEROS:.*]] =
+// CHECK:               %[[FROM_ROWS:.*]] = tensor.extract_slice %[[CODES]][%[[SOURCE]], %[[H]], %[[ROW]], 0] [1, 1, 32, 32]
+// CHECK:               %[[TO_ROWS:.*]] = tensor.extract_slice %[[TO]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 32, 32]
+// CHECK:               %[[COPY:.*]] = linalg.copy ins(%[[FROM_ROWS]] : {{.*}}) outs(%[[TO_ROWS]] :
+// CHECK:               tensor.insert_slice %[[COPY]] into %[[TO]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 32, 32]
+// CHECK:               %[[GROUP:.*]] = arith.divui %[[ROW]], %[[C32]]
+// CHECK:               tensor.extract_slice %[[SCALES]][%[[SOURCE]], %[[H]], %[[GROUP]], 0] [1, 1, 1, 64]
+// CHECK:               tensor.insert_slice %{{.*}} into %[[TO_SCALES]][%[[B]], %[[H]], %[[GROUP]], 0] [1, 1, 1, 64]
 // CHECK:               tensor.extract_slice %[[ZEROS]][
+// CHECK:               tensor.insert_slice %{{.*}} into %[[TO_ZEROS]][
 // CHECK:             %[[FIRSTS:.*]] = arith.minsi %[[LENGTH]], %[[C4]]
 // CHECK:             scf.for %{{.*}} = %[[C0]] to %[[FIRSTS]]
 // CHECK:               tensor.extract_slice %[[FIRST]][
@@ -61,7 +61,8 @@ func.func @windows(%c: !c, %d: !d, %i: tensor<5xi64>, %n: tensor<2xi64>, %f: ten
 // CHECK-LABEL: func.func @exact(
 // CHECK-SAME:    %[[FROM:[^:]*]]: tensor<2x3x?x64xf16>, %{{[^:]*}}: tensor<2x3x?x64xf16>,
 // CHECK:         %[[LENGTH:.*]] = arith.select
-// CHECK:         scf.for %{{.*}} to %[[LENGTH]]
+// CHECK:         %[[ROWS:.*]] = arith.maxsi %[[LENGTH]],
+// CHECK:         scf.for %{{.*}} to %[[ROWS]]
 // CHECK:           tensor.extract_slice %[[FROM]][
 func.func @exact(%c: !c, %d: !c, %i: tensor<2xi64>, %n: tensor<2xi64>) -> !c {
   %0 = kvq.reorder ins(%c : !c) sources(%i : tensor<2xi64>) lengths(%n : tensor<2xi64>)

@@ -141,7 +141,9 @@ class Side:
         if text != "codes = none":
             arguments.update(exact_first=exact_first, **random_window(rng, text))
         fill = int(rng.choice([0x00, 0x7F, 0xFF]))  # 0xFF.. are NaNs, 0x7F.. large numbers
-        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), fill=fill, **arguments)
+        fmt = kvq.Format(text)
+        paging = random_pages(rng, fmt.tokens, batch, capacity)
+        self.compiled = kvq.Cache(batch, heads, capacity, dim, fmt, fill=fill, **arguments, **paging)
         self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, **arguments)
 
     def append(self, x: np.ndarray, counts: list[int]) -> None:
@@ -155,14 +157,13 @@ class Side:
         assert cache.flushed.tolist() == oracle.flushed.tolist()
         if cache.format.is_exact:
             return
-        storage = cache.storage()
         for b, flushed in enumerate(cache.flushed.tolist()):
-            packed = np.ascontiguousarray(storage["codes"][b, :, :flushed]).view(np.uint8)
+            packed = stored_rows(cache, "codes", b, flushed).view(np.uint8)
             assert same(packed, reference.pack(oracle.codes(b), cache.format.bits)), cache
             rows = flushed // cache.format.tokens
-            assert same(storage["scales"][b, :, :rows], oracle.scales(b)), cache
+            assert same(stored_rows(cache, "scales", b, rows), oracle.scales(b)), cache
             if cache.format.zero:
-                assert same(storage["zeros"][b, :, :rows], oracle.zeros(b)), cache
+                assert same(stored_rows(cache, "zeros", b, rows), oracle.zeros(b)), cache
 
     def check_values(self) -> None:
         """Rebuilt values: the oracle's in float64, rounded twice."""
@@ -172,6 +173,27 @@ class Side:
             error = np.abs(rebuilt[b, :, :length] - expected)
             assert np.all(error <= 2e-7 * (np.abs(expected) + np.abs(expected).max(initial=0))), self.compiled
             assert not rebuilt[b, :, length:].any()
+
+
+def stored_rows(cache: kvq.Cache, name: str, b: int, rows: int) -> np.ndarray:
+    """The first `rows` rows of sequence b in a component of codes or metadata, wherever they lie."""
+    array = cache.storage()[name]
+    if cache.page is not None:
+        pages = cache.page_table[b, : -(-rows // array.shape[2])]
+        b, array = 0, array[pages].transpose(1, 0, 2, 3).reshape(1, array.shape[1], -1, array.shape[3])
+    return np.ascontiguousarray(array[b, :, :rows])
+
+
+def random_pages(rng: np.random.Generator, n: int, batch: int, capacity: int) -> dict:
+    """Half of the time pages: the cache's own or, of a larger pool, those of a given table in any order."""
+    if rng.random() < 0.5:
+        return {}
+    page = n * int(rng.choice([1, 2, rng.integers(1, 12), 1 + 64 // n]))
+    if rng.random() < 0.5:
+        return dict(page=page)
+    rows = -(-capacity // page)
+    pages = batch * rows + int(rng.integers(0, 9))
+    return dict(page=page, pages=pages, page_table=rng.permutation(pages)[: batch * rows].reshape(batch, rows))
 
 
 def random_window(rng: np.random.Generator, text: str) -> dict[str, int]:

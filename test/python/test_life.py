@@ -4,7 +4,7 @@ never saw it. Random cases have fresh seeds; `KVQ_SEED=<seed>` repeats one.
 
 import numpy as np
 import pytest
-from test_differential import FULL, TOLERANCE, Side, random_format, same
+from test_differential import FULL, TOLERANCE, Side, random_format, same, stored_rows
 
 import kvq_mlir as kvq
 from kvq_mlir import _kvq, reference
@@ -34,9 +34,9 @@ def snapshot(cache: kvq.Cache) -> tuple:
 def valid_rows(cache: kvq.Cache, b: int, flushed: int) -> dict[str, np.ndarray]:
     """Codes and metadata of the first `flushed` quantized tokens of sequence b."""
     if cache.format.is_exact:
-        return {"values": cache.storage()["values"][b, :, : cache.lengths[b]]}
+        return {"values": stored_rows(cache, "values", b, int(cache.lengths[b]))}
     rows = {"codes": flushed, "scales": flushed // cache.format.tokens, "zeros": flushed // cache.format.tokens}
-    return {name: cache.storage()[name][b, :, :n] for name, n in rows.items() if name in cache.storage()}
+    return {name: stored_rows(cache, name, b, n) for name, n in rows.items() if name in cache.storage()}
 
 
 def another(cache: kvq.Cache, **options) -> kvq.Cache:

@@ -242,6 +242,20 @@ def test_residual(capsys):
     assert retained["recent"] == 8 * 256
 
 
+def test_page_tails(capsys):
+    """100 tokens in pages of 16: 12 rows of the last page of each sequence and layer are empty."""
+    shape = ("--layers", "3", "--kv-heads", "2", "--head-dim", "64", "--concurrency", "5", "--tokens", "100")
+    plain, paged = (run_json(capsys, *shape, "--keys", I4, *page) for page in ((), ("--page", "16")))
+    tails = 3 * 5 * 2 * 12 * (32 + 2 * 2)
+    assert paged["keys"]["retained_bytes"]["page_tails"] == paged["keys"]["allocated_bytes"]["page_tails"] == tails
+    assert paged["values"]["allocated_bytes"]["page_tails"] == 3 * 5 * 2 * 12 * 64 * 2
+    assert paged["keys"]["retained_bytes"]["total"] == plain["keys"]["retained_bytes"]["total"] + tails
+    assert paged["keys"]["bytes_per_token"]["total"] == plain["keys"]["bytes_per_token"]["total"]
+    assert "page_tails" not in plain["keys"]["retained_bytes"]
+    assert run(*shape, "--keys", I4, "--page", "16") == 0
+    assert re.search(rf"page tails .* {tails:,} ", capsys.readouterr().out)
+
+
 def test_what_fits_is_the_most_that_fits(rng):
     shape = report.MODELS["smollm2-135m"]
     kept = {"keys": (kvq.Format(K4_PER_CHANNEL), 5, 32), "values": (kvq.Format(I4), 5)}
@@ -449,6 +463,8 @@ def test_windows_that_do_not_fit(capsys):
         (["--layers", "0", "--kv-heads", "1", "--head-dim", "8"], "--layers: expected at least 1, found 0"),
         (["--model", "qwen2.5-7b", "--recent", "-1"], "--recent: expected at least 0, found -1"),
         (["--model", "qwen2.5-7b", "--recent", "1", "2", "3"], "--recent: expected one number, or one for keys"),
+        (["--model", "qwen2.5-7b", "--page", "-1"], "--page: expected at least 0, found -1"),
+        (["--model", "qwen2.5-7b", "--keys", K4_PER_CHANNEL, "--page", "40"], "--keys: .*32 tokens, got 40"),
         (["--model", "qwen2.5-7b", "--residual", "-1"], "--residual: expected at least 0, found -1"),
         (["--model", "qwen2.5-7b", "--keys", K4_PER_CHANNEL, "--residual", "33"], "--keys: .*32 tokens, got 33"),
         (["--model", "qwen2.5-7b", "--keys", "codes = i4"], "--keys: .*group"),

@@ -79,6 +79,29 @@ def test_caches_equal_the_oracle(name, rng):
         assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
 
 
+def test_pages_of_rows(rng):
+    """A latent cache in pages: append, forks that share pages, attention."""
+    segments = kvq.Segments(ROWS["latent"])
+    cache = kvq.Cache(3, 1, 40, 96, segments, page=8, fill=0xFF)
+    oracle = Oracle(segments, 3, 1, 40)
+    for counts in ([20, 3, 0], [1, 9, 0]):
+        x = rng.standard_normal((3, 1, 20, 96), np.float32)
+        cache.append(x, counts)
+        oracle.append(x, counts)
+    cache.fork(0, [2])
+    for _, _, part in oracle.parts:
+        part.fork(0, [2])
+    x = rng.standard_normal((3, 1, 2, 96), np.float32)
+    cache.append(x)
+    oracle.append(x, [2, 2, 2])
+    for b, length in enumerate(cache.lengths.tolist()):
+        assert np.allclose(cache.dequantize()[b, :, :length], oracle.values64(b), rtol=1e-6, atol=1e-6)
+    q = rng.standard_normal((3, 4, 1, 96), np.float32)
+    wanted = reference.attention(q, *([oracle.values64(b) for b in range(3)] for _ in "kv"))
+    found = kvq.attention(q, cache, cache)
+    assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+
+
 def test_saturated_elements_of_segments_with_codes(rng):
     cache = kvq.Cache(1, 2, 20, 96, kvq.Segments(ROWS["three"]), recent=0)
     x = rng.standard_normal((1, 2, 16, 96), np.float32).astype(np.float16)

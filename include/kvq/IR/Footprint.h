@@ -24,17 +24,21 @@ struct ByteSplit {
   llvm::SmallVector<std::pair<ComponentKind, int64_t>, 5> components;
   /// Of rows of codes, what no code fills.
   int64_t padding = 0;
+  /// Of paged caches, rows of each sequence's last page that hold no token; not
+  /// counted as any of the above.
+  std::optional<int64_t> pageTails;
   /// All of the above: the bytes of the arrays.
   int64_t total = 0;
   /// Beside the arrays: what their alignment leaves unused where they lie one
   /// after the other in one block of memory.
   int64_t alignment = 0;
 
-  /// The parts of the total by name, padding last.
-  llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 6> getParts() const;
+  /// The parts of the total by name, padding and page tails last.
+  llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 7> getParts() const;
 };
 
-/// What storage for `capacity` tokens takes.
+/// What storage for `capacity` tokens of each sequence takes, with as many
+/// pages as they need where none is shared.
 FailureOr<ByteSplit> getAllocatedBytes(CacheType type, int64_t capacity);
 
 /// What of it holds tokens once each sequence has `length` of them (and was
@@ -43,7 +47,8 @@ FailureOr<ByteSplit> getAllocatedBytes(CacheType type, int64_t capacity);
 FailureOr<ByteSplit> getRetainedBytes(CacheType type, int64_t length);
 
 /// What storage for one more group of tokens (`getTokenGroup`) takes, once the
-/// exact windows are full. The rest, storage for no tokens, is fixed.
+/// exact windows are full, page tails apart. The rest, storage for no tokens,
+/// is fixed.
 FailureOr<ByteSplit> getTokenGroupBytes(CacheType type);
 
 } // namespace mlir::kvq

@@ -69,6 +69,18 @@ struct StorageComponent {
   }
 };
 
+/// Fails, with an error, for an attribute without a dialect's prefix that is
+/// none of the op's own.
+LogicalResult verifyKnownAttributes(Operation *op);
+
+/// A trait of all ops: a misspelt attribute is not ignored.
+template <typename ConcreteType>
+struct KnownAttributes : OpTrait::TraitBase<ConcreteType, KnownAttributes> {
+  static LogicalResult verifyTrait(Operation *op) {
+    return verifyKnownAttributes(op);
+  }
+};
+
 /// Attributes that ops of other dialects may carry.
 inline constexpr llvm::StringLiteral kLayerAttrName = "kvq.layer";
 inline constexpr llvm::StringLiteral kPolicyAttrName = "kvq.policy";

@@ -18,12 +18,19 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
+/// An attribute without a dialect's prefix is one of the op, or a mistake.
+def KVQ_KnownAttributes : NativeOpTrait<"KnownAttributes"> {
+  let cppNamespace = "::mlir::kvq";
+}
+
 class KVQ_Op<string mnemonic, list<Trait> traits = []>
-    : Op<KVQ_Dialect, mnemonic, traits>;
+    : Op<KVQ_Dialect, mnemonic, !listconcat(traits, [KVQ_KnownAttributes])>;
 
 def KVQ_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 def KVQ_CodeTensor : RankedTensorOf<[I8]>;
 def KVQ_LengthTensor : 1DTensorOf<[I64]>;
+/// batch x max_pages: the pages of each sequence, in order.
+def KVQ_PageTable : 2DTensorOf<[I64]>;
 
 //===----------------------------------------------------------------------===//
 // Value level
@@ -188,28 +195,30 @@ def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
 // Cache level
 //===----------------------------------------------------------------------===//
 
-def KVQ_EmptyOp : KVQ_Op<"empty"> {
+def KVQ_EmptyOp : KVQ_Op<"empty", [AttrSizedOperandSegments]> {
   let summary = "a cache without tokens";
   let description = [{
     A cache whose storage holds nothing yet: its bytes are unspecified and never
     influence a result. Takes the capacity in tokens where the type leaves it
-    dynamic.
+    dynamic; a paged cache takes the number of pages in its pool instead.
 
     It counts as an allocation: two of them are two caches, even where their
     types are the same, and are not merged into one that would have to be copied.
 
-    Errors: a capacity given though the type has one, or missing though it has
-    none.
+    Errors: a capacity given though the type has one or is paged, or missing
+    though it has none; pages given for a cache that is not paged, or missing for
+    one that is.
 
     ```mlir
     %c = kvq.empty(%tokens) : !kvq.cache<1x8x?x128xf16, #k, recent = 64>
+    %p = kvq.empty pages(%n) : !kvq.cache<4x8x?x128xf16, #v, page = 16>
     ```
   }];
-  let arguments = (ins Optional<Index>:$capacity);
+  let arguments = (ins Optional<Index>:$capacity, Optional<Index>:$pages);
   let results = (outs
     Res<KVQ_CacheType, "", [MemAlloc<DefaultResource, 0, FullEffect>]>:$cache);
   let assemblyFormat = [{
-    (`(` $capacity^ `)`)? attr-dict `:` type($cache)
+    (`(` $capacity^ `)`)? (`pages` `(` $pages^ `)`)? attr-dict `:` type($cache)
   }];
   let hasVerifier = 1;
 }
@@ -293,10 +302,26 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     `length = lengths + counts` and `max(flushed, f(length))`, with f as in
     `!kvq.cache`.
 
+    A paged cache takes the page table, `pages`: see `!kvq.cache`. Only pages that
+    tokens are written to are read from it.
+
+    Tokens may also be packed, `total x kv_heads x head_dim`, each sequence's one
+    after the other:
+
+    - with `starts: batch + 1`, those of sequence b are the rows `[starts[b],
+      starts[b+1])`; rows outside of all of these are not read;
+    - with `slots: total`, row t is stored in slot `page * P + row` of the pool of
+      a paged cache, `slots[t] = -1` (or any negative number) leaves it out. Where
+      a token lies is then all that matters: there are neither lengths nor a page
+      table, tokens may come in any order, and the last one in a slot stays. This
+      is for caches without exact windows and groups of one token, which are
+      written alike wherever they lie.
+
     Any split of the same tokens into appends gives the same bytes. The host
     guarantees `lengths[b] + counts[b] <= capacity`, `0 <= counts[b] <=
-    new_tokens`, and that lengths and flushed counts are those of the appends
-    before; none of it is checked at run time.
+    new_tokens`, that starts ascend within `[0, total]`, that slots and pages are
+    below those of the pool, and that lengths and flushed counts are those of the
+    appends before; none of it is checked at run time.
 
     On request, `saturated: batch x kv_heads` counts, for each sequence and KV
     head, the elements quantized here that their codes cannot hold (rule R24 of
@@ -305,35 +330,55 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     them.
 
     Errors: tokens of another batch, KV heads or head_dim than the cache's (only
-    `new_tokens` may be dynamic), lengths, counts or flushed counts for another
-    number of sequences, `flushed` missing with a recent window or given without
-    one, a result of another type than the cache, counts of saturated elements
-    for other sequences or heads, with `codes = none`, or without their result.
+    `new_tokens` and `total` may be dynamic); lengths, counts, flushed counts,
+    starts, slots or a page table for another number of sequences or tokens;
+    `flushed` missing with a recent window or given without one; a page table
+    missing for a paged cache, given for another, or too short for its capacity;
+    packed tokens with neither or both of `starts` and `slots`, or with `counts`;
+    `slots` with lengths or a page table, or for a cache that is not paged, has
+    exact windows or groups of several tokens; counts of
+    saturated elements for other sequences or heads, with `codes = none` or
+    `slots`, or without their result; a result of another type than the cache.
 
     ```mlir
     %c1 = kvq.append ins(%x : tensor<1x8x?x128xf32>) lengths(%n : tensor<1xi64>)
         flushed(%f : tensor<1xi64>) into(%c : !kc) -> !kc
+    %c2 = kvq.append ins(%y : tensor<?x8x128xf16>) slots(%s : tensor<?xi64>)
+        into(%pool : !vc) -> !vc
     ```
   }];
   let arguments = (ins
     KVQ_FloatTensor:$tokens,
     KVQ_CacheType:$cache,
-    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$lengths,
     Optional<KVQ_LengthTensor>:$flushed,
     Optional<KVQ_LengthTensor>:$counts,
+    Optional<KVQ_PageTable>:$pages,
+    Optional<KVQ_LengthTensor>:$starts,
+    Optional<KVQ_LengthTensor>:$slots,
     Optional<2DTensorOf<[I64]>>:$saturated);
   let results = (outs KVQ_CacheType:$result,
                       Optional<2DTensorOf<[I64]>>:$newSaturated);
   let assemblyFormat = [{
     `ins` `(` $tokens `:` type($tokens) `)`
-    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
     (`counts` `(` $counts^ `:` type($counts) `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)?
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
+    (`slots` `(` $slots^ `:` type($slots) `)`)?
     (`saturated` `(` $saturated^ `:` type($saturated) `)`)?
     `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
     (`,` type($newSaturated)^)?
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// True for tokens `total x kv_heads x head_dim`.
+    bool isPacked() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getTokens().getType())
+                 .getRank() == 3;
+    }
+  }];
 }
 
 def KVQ_TruncateOp : KVQ_Op<"truncate", [Pure]> {
@@ -387,7 +432,7 @@ def KVQ_TruncateOp : KVQ_Op<"truncate", [Pure]> {
   }];
 }
 
-def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
+def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure, AttrSizedOperandSegments]> {
   let summary = "copies sequences from one cache into another";
   let description = [{
     Sequence b of the result is sequence `sources[b]` of `cache`: its codes,
@@ -400,9 +445,23 @@ def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
     shared: `kvq.truncate` cuts the counts to the prefix, and `sources` names
     one sequence for all that are to start with it.
 
+    Of paged caches, `pages` and `to_pages` are the page tables of `cache` and of
+    the destination. Where both caches are the same memory, the destination's
+    table may name pages of the source, which are shared then. `shared[b]` is how
+    many of the quantized tokens (of the tokens, in an exact format) sequence b of
+    the destination shares with its source: they are not copied. Whole groups of
+    tokens are shared. So a fork shares the pages that are full, and copies what
+    is in the last one.
+
     The host guarantees `sources[b] < ` the batch of `cache`, and that the
-    destination has the capacity. The host then holds `lengths[sources[b]]` and
-    `flushed[sources[b]]` where `sources[b]` is not negative.
+    destination has the capacity and the pages. The host then holds
+    `lengths[sources[b]]` and `flushed[sources[b]]` where `sources[b]` is not
+    negative.
+
+    Errors: caches that differ in more than batch and capacity, or are the same
+    value; sources, lengths, flushed and shared counts or page tables for another
+    number of sequences; page tables missing for paged caches, or given for
+    others; `shared` for caches without pages.
 
     `cache` and `destination` are different values, so that no old value has to
     be kept. Compiled code may be given the same memory for both where no
@@ -419,6 +478,9 @@ def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
     KVQ_LengthTensor:$sources,
     KVQ_LengthTensor:$lengths,
     Optional<KVQ_LengthTensor>:$flushed,
+    Optional<KVQ_PageTable>:$pages,
+    Optional<KVQ_PageTable>:$toPages,
+    Optional<KVQ_LengthTensor>:$shared,
     KVQ_CacheType:$destination);
   let results = (outs KVQ_CacheType:$result);
   let assemblyFormat = [{
@@ -426,8 +488,60 @@ def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure]> {
     `sources` `(` $sources `:` type($sources) `)`
     `lengths` `(` $lengths `:` type($lengths) `)`
     (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)?
+    (`to_pages` `(` $toPages^ `:` type($toPages) `)`)?
+    (`shared` `(` $shared^ `:` type($shared) `)`)?
     `into` `(` $destination `:` type($destination) `)` attr-dict
     `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_ShiftOp : KVQ_Op<"shift", [Pure, AttrSizedOperandSegments]> {
+  let summary = "drops tokens in the middle of each sequence and closes the gap";
+  let description = [{
+    Drops tokens `[begin[b], begin[b] + count[b])` of sequence b; those behind them
+    move forward by `count[b]` positions. Codes, metadata and exact tokens are
+    moved as they are: nothing is quantized again, and no value changes.
+
+    So it is for caches whose values do not depend on positions: values, and keys
+    without RoPE. Rotating keys to their new positions would have to requantize
+    them, and is not supported.
+
+    Dropped are whole token groups of quantized tokens (any tokens of an exact
+    format): with E = exact_first and n tokens in a group, the host guarantees that
+    `begin[b] - E` and `count[b]` are multiples of n, `begin[b] >= E` and `begin[b]
+    + count[b] <= E + flushed[b]`, wherever `count[b]` is not 0. It then holds
+    `lengths[b] - count[b]` and `flushed[b] - count[b]`.
+
+    A paged cache takes its page table; no page behind the dropped tokens may be
+    shared. A host that drops whole pages drops their entries in the table instead,
+    where there are no exact windows.
+
+    Errors: a result of another type than the cache; operands for another number of
+    sequences; `flushed` missing with a recent window or given without one; a page
+    table missing for a paged cache, given for another, or too short; a ring, whose
+    slots follow from positions.
+
+    ```mlir
+    %d = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>)
+        lengths(%n : tensor<1xi64>) into(%c : !vc) -> !vc
+    ```
+  }];
+  let arguments = (ins
+    KVQ_LengthTensor:$begin,
+    KVQ_LengthTensor:$count,
+    KVQ_LengthTensor:$lengths,
+    Optional<KVQ_LengthTensor>:$flushed,
+    Optional<KVQ_PageTable>:$pages,
+    KVQ_CacheType:$cache);
+  let results = (outs KVQ_CacheType:$result);
+  let assemblyFormat = [{
+    `drop` `(` $begin `,` $count `:` type($begin) `,` type($count) `)`
+    `lengths` `(` $lengths `:` type($lengths) `)`
+    (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)?
+    `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -448,7 +562,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     own. A row that sees no token gives 0.
 
     A cache with a recent window needs its `key_flushed` or `value_flushed`, the
-    quantized tokens of each sequence (see `!kvq.cache`).
+    quantized tokens of each sequence, and a paged one its page table, `key_pages`
+    or `value_pages` (see `!kvq.cache`).
 
     Key and value may also be float tensors
     `batch x kv_heads x tokens x head_dim`; such an op has no lowering of its
@@ -459,7 +574,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     are no multiple of the KV heads; an output of another shape than the query
     with the values' head_dim; lengths or flushed counts for another number of
     sequences; flushed counts missing with a recent window or given without one;
-    token groups of both sides that start at different tokens (different
+    a page table missing for a paged cache, given for another, or too short for
+    its capacity; token groups of both sides that start at different tokens (different
     `exact_first`). Lengths beyond the capacity are not checked at run time.
 
     ```mlir
@@ -476,6 +592,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     KVQ_LengthTensor:$lengths,
     Optional<KVQ_LengthTensor>:$keyFlushed,
     Optional<KVQ_LengthTensor>:$valueFlushed,
+    Optional<KVQ_PageTable>:$keyPages,
+    Optional<KVQ_PageTable>:$valuePages,
     KVQ_FloatTensor:$init,
     F32Attr:$scale,
     UnitAttr:$causal);
@@ -486,6 +604,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     `lengths` `(` $lengths `:` type($lengths) `)`
     (`key_flushed` `(` $keyFlushed^ `:` type($keyFlushed) `)`)?
     (`value_flushed` `(` $valueFlushed^ `:` type($valueFlushed) `)`)?
+    (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
+    (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
     `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
   }];
   let hasVerifier = 1;
@@ -503,7 +623,7 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
 //===----------------------------------------------------------------------===//
 
 def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
-    Pure, DestinationStyleOpInterface,
+    Pure, AttrSizedOperandSegments, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<TilingInterface, [
       "getIterationDomain", "getLoopIteratorTypes", "getTiledImplementation",
       "getResultTilePosition"]>,
@@ -527,8 +647,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     scores are in the log2 domain. The identity is acc 0, max -inf, sum 0; an
     empty range changes nothing.
 
-    `key_flushed` and `value_flushed` are the sequence's quantized token counts.
-    `key_region` and `value_region` name the region that all tokens of the range
+    `flushed` are the sequence's quantized token counts, of keys and of values;
+    `key_pages` and `value_pages` the page tables of paged caches. `key_region` and `value_region` name the region that all tokens of the range
     lie in; `tile` bounds the range's extent. `kvq-tile-attention` sets them,
     `kvq-decompose-attention` needs them.
 
@@ -544,7 +664,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     head_dim; keys and values of different batch or KV heads; `acc` other than
     `rows x head_dim` of the values; `max` or `sum` for other rows; results of
     other types than the initial state; one region without the other; a tile of
-    fewer than one token.
+    fewer than one token; a page table missing for a paged cache or given for
+    another.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -556,6 +677,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     Index:$end,
     Index:$keyFlushed,
     Index:$valueFlushed,
+    Optional<KVQ_PageTable>:$keyPages,
+    Optional<KVQ_PageTable>:$valuePages,
     2DTensorOf<[F32]>:$acc,
     1DTensorOf<[F32]>:$max,
     1DTensorOf<[F32]>:$sum,
@@ -571,6 +694,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
       type($query) `,` type($key) `,` type($value) `)`
     `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
     `flushed` `[` $keyFlushed `,` $valueFlushed `]`
+    (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
+    (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
       type($acc) `,` type($max) `,` type($sum) `)`
     attr-dict `->` type($accResult) `,` type($maxResult) `,` type($sumResult)
@@ -642,10 +767,12 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked
-    fits into scratch of a static size.
+    fits into scratch of a static size. A paged cache takes its page table for the
+    region `codes`: the range may span pages.
 
     Errors: a cache with segments, a region that the cache does not have, result
-    types other than these, a tile of fewer than one token. That the range lies in the region,
+    types other than these, a tile of fewer than one token, a page table missing for
+    the codes of a paged cache or given elsewhere. That the range lies in the region,
     within one group and within `tile` is up to whoever builds the op.
 
     ```mlir
@@ -659,12 +786,13 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$head,
     Index:$begin,
     Index:$end,
+    Optional<KVQ_PageTable>:$pages,
     KVQ_TokenRegionAttr:$region,
     OptionalAttr<I64Attr>:$tile);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
-    attr-dict `:` type($cache) `->` type($results)
+    (`pages` `(` $pages^ `:` type($pages) `)`)? attr-dict `:` type($cache) `->` type($results)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -673,6 +801,9 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
         ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region);
     /// True when the tile holds codes rather than exact values.
     static bool hasCodes(::mlir::kvq::CacheType cache,
+                         ::mlir::kvq::TokenRegion region);
+    /// True when the tile lies in pages.
+    static bool hasPages(::mlir::kvq::CacheType cache,
                          ::mlir::kvq::TokenRegion region);
   }];
 }

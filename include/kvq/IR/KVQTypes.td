@@ -34,6 +34,13 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     One of the two windows is required (`recent` may be 0) when groups span
     several tokens.
 
+    - `page = P`: quantized tokens (all tokens of an exact format) lie in pages
+      of P tokens, a multiple of n, from one pool for all sequences. The exact
+      windows stay per sequence.
+
+    - `ring = W`, `keep_first = F`: of longer sequences the first F tokens and the
+      newest W-F are kept; attention sees no others. Without `keep_first`, F is 0.
+
     Lengths and flushed counts are operands of the ops, owned by the host. A
     sequence of `length` tokens has `flushed` quantized ones,
     `max(flushed before, f(length))`; where a token lies is a function of its
@@ -53,8 +60,20 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     The ring has no row for a token that completes a group: an append quantizes
     it straight from its input.
 
+    With pages, row r of sequence b of `codes` is row `r mod P` of page
+    `table[b, floor(r / P)]`, and its metadata lies in row `floor((r mod P) / n)`
+    of the same page. The page table, `batch x max_pages` of i64, is an operand
+    of the ops too. Entries for pages behind the last quantized token are never
+    read, and two sequences may name the same page.
+
+    With a ring of W tokens, `codes` has K+S rows, K = ceil((F-E)/n)*n for the first
+    tokens and S = ceil((W-F)/n)*n for the newest; row r of the tables above is row
+    `r < K ? r : K + (r-K) mod S`, and metadata follows. So what is overwritten is
+    older than the newest W-F tokens, and a group that holds both kept and evicted
+    tokens is there as a whole.
+
     Storage components, in this order, contiguous, each only where it is needed
-    (C is the capacity, `rows` = f(C)):
+    (C is the capacity, `rows` = f(C), or K+S with a ring, whatever C is):
 
     | component | shape | element |
     |---|---|---|
@@ -64,6 +83,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | `zeros` | as `scales` | zero type |
     | `first` | batch x kv_heads x E x head_dim | T |
     | `recent` | batch x kv_heads x W x head_dim | T |
+
+    With pages, the first four are pools, `pages x kv_heads x P x ...`
+    (`pages x kv_heads x P/n x ...` for metadata); the number of pages is dynamic
+    and does not follow from the capacity, which bounds the tokens of a sequence.
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
@@ -85,9 +108,12 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     Errors: a shape not of 4 extents; a batch, head count or head_dim that is
     dynamic or below 1; an element type other than f16, bf16 and f32; negative
     windows; windows with `codes = none`; no `recent` though groups span several
-    tokens; groups that do not divide head_dim or kv_heads; codes of a row that do not fill
-    whole bytes; more than 2^40 tokens anywhere; segments
-    that do not end at head_dim, or are no rows by these rules.
+    tokens; groups that do not divide head_dim or kv_heads; codes of a row that do
+    not fill whole bytes; a page of less than one token, or not of whole groups; a
+    ring that holds no token beside the first ones, fewer of these than
+    `exact_first`, fewer others than the exact window, or pages as well; more than
+    2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
+    these rules, or one exact beside an exact window in pages; segments in a ring.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -96,7 +122,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     "::mlir::Attribute":$rowFormat,
     "int64_t":$exactFirst,
     "std::optional<int64_t>":$recent,
-    "std::optional<int64_t>":$residual);
+    "std::optional<int64_t>":$residual,
+    "std::optional<int64_t>":$page,
+    "std::optional<int64_t>":$ring,
+    "int64_t":$keepFirst);
   let extraClassDeclaration = [{
     /// The format of the whole row; null where it has segments.
     ::mlir::kvq::FormatInterface getFormat() const {
@@ -136,13 +165,37 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     int64_t getRecentRows() const;
     bool hasRecentWindow() const { return getRecentRows() != 0; }
 
-    /// The storage components for a cache of `capacity` tokens (dynamic
-    /// extents where that is `ShapedType::kDynamic`). The only list of them:
-    /// allocation, expansion and byte counts all read it.
+    bool isPaged() const { return getPage().has_value(); }
+    bool isRing() const { return getRing().has_value(); }
+    /// Of a ring, the newest tokens that are kept beside the first ones.
+    int64_t getNewestTokens() const { return *getRing() - getKeepFirst(); }
+    /// Of a ring, rows of quantized tokens that stay, and those that go round.
+    int64_t getKeptRows() const;
+    int64_t getRingRows() const;
+
+    /// Tokens of a sequence of `length` (all tokens, in an exact format) that
+    /// have been stored as codes by then: f(length).
+    int64_t getFlushedTokens(int64_t length) const;
+    /// Rows for them in a cache of that capacity.
+    int64_t getQuantizedRows(int64_t capacity) const;
+
+    /// The storage components for sequences of `capacity` tokens (dynamic
+    /// extents where that is `ShapedType::kDynamic`), with as many pages as they
+    /// need where none is shared. The only list of them: allocation, expansion
+    /// and byte counts all read it.
     ::llvm::SmallVector<StorageComponent> getComponents(int64_t capacity) const;
+    /// Those of the type itself, whose number of pages is dynamic.
     ::llvm::SmallVector<StorageComponent> getComponents() const {
-      return getComponents(getCapacity());
+      return getComponents(isPaged() ? ::mlir::ShapedType::kDynamic
+                                     : getCapacity());
     }
+    /// Those of a paged cache with a pool of `pages`.
+    ::llvm::SmallVector<StorageComponent> getPoolComponents(int64_t pages) const;
+
+    /// The same cache with another shape.
+    CacheType withShape(::llvm::ArrayRef<int64_t> shape) const;
+    /// The same cache with the rows of each sequence one after the other.
+    CacheType withoutPages() const;
     /// Index of the component `kind` in `getComponents`; not for segments.
     std::optional<unsigned> findComponent(ComponentKind kind) const;
   }];

@@ -43,6 +43,22 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       llvm::cl::init(false)};
 };
 
+/// Options of `kvq-kernels-to-nvvm-pipeline`.
+struct KernelPipelineOptions : PassPipelineOptions<KernelPipelineOptions> {
+  PassOptions::Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("NVIDIA's name of the chip"),
+      llvm::cl::init("sm_80")};
+  PassOptions::Option<unsigned> ptx{
+      *this, "ptx",
+      llvm::cl::desc("PTX version, 83 for 8.3 (0: the first with the chip)"),
+      llvm::cl::init(0)};
+  PassOptions::Option<std::string> format{
+      *this, "format",
+      llvm::cl::desc("What gpu-module-to-binary makes: isa, bin, ... (empty: "
+                     "the kernels stay in the LLVM dialect)"),
+      llvm::cl::init("")};
+};
+
 /// Options of `kvq-nvvm-pipeline`.
 struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
   PassOptions::Option<int64_t> splits{
@@ -89,8 +105,8 @@ void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 
 /// Launches of kernels to functions of the LLVM dialect, all in one
 /// `gpu.module`; what launches them keeps its memrefs.
-void buildKernelsToNVVMPipeline(OpPassManager &pm,
-                                const NVVMPipelineOptions &options);
+void buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
+                                unsigned ptx, const std::string &format);
 
 /// Caches to kernels for NVIDIA GPUs.
 void buildNVVMPipeline(OpPassManager &pm, const NVVMPipelineOptions &options);

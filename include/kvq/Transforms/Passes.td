@@ -343,8 +343,8 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
 def SplitSegmentsPass : Pass<"kvq-split-segments", "::mlir::ModuleOp"> {
   let summary = "Makes ops on caches with segments ops on the segments";
   let description = [{
-    `kvq.empty`, `kvq.append` and `kvq.reorder` of a cache whose format is
-    `#kvq.segments` become one op for each segment, between
+    `kvq.empty`, `kvq.append`, `kvq.reorder` and `kvq.shift` of a cache whose format
+    is `#kvq.segments` become one op for each segment, between
     `kvq.split_segments` and `kvq.join_segments`; the tokens that are appended
     are sliced. Attention reads segments already (`kvq-decompose-attention`), and
     `kvq-expand-caches` gives a segmented cache the components of its segments.
@@ -375,10 +375,10 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let description = [{
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
-    `kvq.append`, `kvq.reorder` and `kvq.load_tile` become tensor ops on the components, and
-    `kvq.truncate` arithmetic on the counts. Any
-    other op that still carries a cache is an error naming it. Attributes of an
-    argument or a result hold for each of its components.
+    `kvq.append`, `kvq.reorder`, `kvq.shift` and `kvq.load_tile` become tensor ops on
+    the components, and `kvq.truncate` arithmetic on the counts. Any other op that
+    still carries a cache is an error naming it. Attributes of an argument or a
+    result hold for each of its components.
 
     Of test/Transforms/expand-caches.mlir:
 
@@ -410,13 +410,18 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     ```
 
     Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
-    recent window are gathered into scratch; with `tile` it has a static size.
+    recent window are gathered into scratch; with `tile` it has a static size. So
+    are tiles of a paged cache that may span pages: what lies in each page is a
+    slice of the pool, which is unpacked or copied into the tile. Where groups of
+    several tokens keep a tile within a page, nothing is copied.
 
     An append is a loop over sequences and heads of three steps
     (test/Transforms/expand-caches-append.mlir): new tokens that belong to the
     exact first ones are stored there; token groups that leave the recent window
     are gathered, old tokens from the ring and new ones from the input,
-    quantized, packed and stored; the rest goes into the ring. It reads and
+    quantized, packed and stored; the rest goes into the ring. With a page table,
+    the page of each group is read from it. Tokens with slots are a loop over
+    tokens and heads instead. An append reads and
     writes the same rows of a component, so that it bufferizes in place.
 
     Numerics: bit-exact.
@@ -635,6 +640,8 @@ def ReportFootprintPass : Pass<"kvq-report-footprint", "::mlir::ModuleOp"> {
       the other two columns are known.
     - `fixed` is what storage for no tokens takes: the exact windows.
     - `per token` is what each further token adds, averaged over a token group.
+    - `page_tails`, of paged caches alone, are the rows of each sequence's last page
+      that hold no token; no page counts as shared.
     - `padding` is what no code fills at the end of rows; `alignment`, beside the
       total, is what is left unused between components that lie one after the
       other in one block of memory.

@@ -70,9 +70,7 @@ static InFlightDiagnostic emitNothing() { return InFlightDiagnostic(); }
 static CacheType getHeadsOf(CacheType whole, const PolicyPart &part) {
   SmallVector<int64_t> shape(whole.getShape());
   shape[1] = part.end - part.begin;
-  return CacheType::get(whole.getContext(), shape, whole.getElementType(),
-                        whole.getRowFormat(), whole.getExactFirst(),
-                        whole.getRecent(), whole.getResidual());
+  return whole.withShape(shape);
 }
 
 CacheType Plan::getType(CacheType whole, const PolicyPart &part) {
@@ -172,6 +170,9 @@ static LogicalResult alignHeads(ModuleOp module, CacheGraph &graph,
 
 /// True if the conversion knows how to change the caches of `op`.
 static bool isConvertible(Operation *op) {
+  // What packed tokens flush does not follow from counts.
+  if (auto append = dyn_cast<AppendOp>(op); append && append.isPacked())
+    return false;
   return isa<EmptyOp, AppendOp, AttentionOp, ReorderOp, func::FuncOp,
              func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
              scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(

@@ -13,6 +13,8 @@
 //     none) are gathered from the ring and from the input, quantized, packed
 //     and stored;
 //  3. the rest goes into the ring, over slots that step 2 has read.
+// Packed tokens with slots are quantized or stored one by one where the slots
+// say.
 //
 // Everything between reading and writing rows of a component is on tensors of a
 // static size, so that it needs no allocation.
@@ -43,21 +45,36 @@ struct AppendPattern : OpConversionPattern<AppendOp> {
                   ConversionPatternRewriter &rewriter) const override;
 };
 
+/// The new tokens: padded, `batch x kv_heads x new_tokens x head_dim`, or
+/// packed, `total x kv_heads x head_dim`.
+struct NewTokens {
+  Value tensor;
+  bool isPacked;
+
+  /// Rows from `row` on of one head of a padded sequence, or of all tokens.
+  Value extract(OpBuilder &builder, Location loc, Value sequence, Value head,
+                Value row, OpFoldResult count) const;
+};
+
 /// One sequence of an append, in tokens.
 struct Sequence {
   Value index;
+  /// The row of its first new token.
+  Value start;
   /// Tokens before and after the append.
   Value length, newLength;
   /// Quantized tokens before and after the append.
   Value flushed, newFlushed;
+  TokenRows rows;
 };
 
 /// Builds the append of the tokens of one head of one sequence, or of the heads
 /// from `head` on that share metadata.
 class HeadAppender {
 public:
-  HeadAppender(OpBuilder &builder, Location loc, CacheType cache, Value tokens,
-               const Sequence &sequence, Value head, ValueRange components)
+  HeadAppender(OpBuilder &builder, Location loc, CacheType cache,
+               const NewTokens &tokens, const Sequence &sequence, Value head,
+               ValueRange components)
       : builder(builder), loc(loc), math(builder, loc), cache(cache),
         tokens(tokens), sequence(sequence), head(head), components(components) {
   }
@@ -65,6 +82,8 @@ public:
   /// The components after the append, and with them the counts of saturated
   /// elements where they are asked for.
   SmallVector<Value> append();
+  /// The components after the first new token was stored at `place`.
+  SmallVector<Value> store(const RowPlace &place);
 
 private:
   using LoopBody = llvm::function_ref<void(HeadAppender &, Value)>;
@@ -77,10 +96,18 @@ private:
   bool countsSaturated() {
     return components.size() > cache.getComponents().size();
   }
-  RowSlice getRows(Value row, OpFoldResult count) {
-    return {sequence.index, head, row, count};
+  RowPlace getWindowRow(Value row) { return {sequence.index, row}; }
+  RowSlice getRows(const RowPlace &place, OpFoldResult count) {
+    return {place.block, head, place.row, count};
   }
-  RowSlice getRow(Value row) { return getRows(row, builder.getIndexAttr(1)); }
+  /// The new token at position `token`, as a row of the input.
+  Value getNewRow(Value token) {
+    return math.add(math.sub(token, sequence.length), sequence.start);
+  }
+  Value extractNew(OpBuilder &nested, Location loc, Value row,
+                   OpFoldResult count) {
+    return tokens.extract(nested, loc, sequence.index, head, row, count);
+  }
 
   /// A loop from `begin` to `end` that carries the components; `body` builds
   /// one step, on an appender of its own.
@@ -88,7 +115,7 @@ private:
   /// `body` for each of the heads that share metadata.
   void forEachHead(HeadBody body);
 
-  void storeExact(ComponentKind kind, Value row, Value token,
+  void storeExact(ComponentKind kind, const RowPlace &place, Value newRow,
                   OpFoldResult count);
   void storeFirst();
   void storeValues();
@@ -97,15 +124,15 @@ private:
   Value gatherHeads(Value token);
   Value gatherGroup(Value token);
   Value fillGroup(Value token, Value group);
-  Value gatherWindow(Value token, Value first, Value group);
-  void encodeGroup(Value group, Value row);
+  Value gatherWindow(Value token, Value group);
+  void encodeGroup(Value group, const RowPlace &place);
   void countSaturated(Value group, ValueRange metadata);
 
   OpBuilder &builder;
   Location loc;
   IndexMath math;
   CacheType cache;
-  Value tokens;
+  const NewTokens &tokens;
   const Sequence &sequence;
   Value head;
   SmallVector<Value> components;
@@ -116,6 +143,13 @@ private:
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
+
+Value NewTokens::extract(OpBuilder &builder, Location loc, Value sequence,
+                         Value head, Value row, OpFoldResult count) const {
+  RowSlice rows{sequence, head, row, count};
+  return isPacked ? rows.extractPacked(builder, loc, tensor)
+                  : rows.extract(builder, loc, tensor);
+}
 
 /// Rounds the rows `source` to the element type of `target`, into it:
 /// infinities and what is beyond the type become its largest finite value, NaN
@@ -167,13 +201,13 @@ void HeadAppender::forEachHead(HeadBody body) {
 // Exact tokens
 //===----------------------------------------------------------------------===//
 
-/// Stores `count` new tokens from position `token` as rows from `row`.
-void HeadAppender::storeExact(ComponentKind kind, Value row, Value token,
-                              OpFoldResult count) {
+/// Stores `count` new tokens from `newRow` of the input as the rows from
+/// `place` on.
+void HeadAppender::storeExact(ComponentKind kind, const RowPlace &place,
+                              Value newRow, OpFoldResult count) {
   Value &component = getComponent(kind);
-  Value source = getRows(math.sub(token, sequence.length), count)
-                     .extract(builder, loc, tokens);
-  RowSlice slice = getRows(row, count);
+  Value source = extractNew(builder, loc, newRow, count);
+  RowSlice slice = getRows(place, count);
   Value target = slice.extract(builder, loc, component);
   component = slice.insert(builder, loc,
                            roundRows(builder, loc, source, target), component);
@@ -183,14 +217,23 @@ void HeadAppender::storeFirst() {
   OpFoldResult one = builder.getIndexAttr(1);
   loop(sequence.length, math.min(sequence.newLength, cache.getExactFirst()),
        /*step=*/1, [&](HeadAppender &step, Value token) {
-         step.storeExact(ComponentKind::First, token, token, one);
+         step.storeExact(ComponentKind::First, step.getWindowRow(token),
+                         step.getNewRow(token), one);
        });
 }
 
 /// Stores the tokens of an exact cache, whose rows are their positions.
 void HeadAppender::storeValues() {
-  storeExact(ComponentKind::Values, sequence.length, sequence.length,
-             math.sub(sequence.newLength, sequence.length));
+  auto storeRun = [&](OpBuilder &nested, Location loc, Value token, Value count,
+                      ValueRange carried) {
+    HeadAppender run(nested, loc, cache, tokens, sequence, head, carried);
+    run.storeExact(ComponentKind::Values,
+                   sequence.rows.locate(nested, loc, token),
+                   run.getNewRow(token), count);
+    return run.components;
+  };
+  components = sequence.rows.forEachRun(
+      builder, loc, sequence.length, sequence.newLength, components, storeRun);
 }
 
 void HeadAppender::storeRecent() {
@@ -199,7 +242,8 @@ void HeadAppender::storeRecent() {
   loop(math.max(sequence.length, quantizedEnd), sequence.newLength, /*step=*/1,
        [&](HeadAppender &step, Value token) {
          Value slot = getRingSlot(step.math, cache, token);
-         step.storeExact(ComponentKind::Recent, slot, token, one);
+         step.storeExact(ComponentKind::Recent, step.getWindowRow(slot),
+                         step.getNewRow(token), one);
        });
 }
 
@@ -241,12 +285,11 @@ Value HeadAppender::gatherHeads(Value token) {
 
 /// The group of tokens of one head.
 Value HeadAppender::gatherGroup(Value token) {
-  Value first = math.sub(token, sequence.length);
   Type elementType = cache.getElementType();
-  bool isRounded = getElementTypeOrSelf(tokens) == elementType;
+  bool isRounded = getElementTypeOrSelf(tokens.tensor) == elementType;
   // `kvq.quantize` reads an infinity as the largest value itself.
   if (!cache.hasRecentWindow() && isRounded)
-    return getRow(first).extract(builder, loc, tokens);
+    return extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
   Value group = tensor::EmptyOp::create(
       builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
   return fillGroup(token, group);
@@ -254,47 +297,49 @@ Value HeadAppender::gatherGroup(Value token) {
 
 /// Fills `group` with the tokens of one head from position `token` on.
 Value HeadAppender::fillGroup(Value token, Value group) {
-  Value first = math.sub(token, sequence.length);
   if (cache.hasRecentWindow())
-    return gatherWindow(token, first, group);
-  return roundRows(builder, loc, getRow(first).extract(builder, loc, tokens),
-                   group);
+    return gatherWindow(token, group);
+  Value row =
+      extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
+  return roundRows(builder, loc, row, group);
 }
 
-/// Fills `group` with the tokens from position `token`, which is `first` in the
-/// input (below 0 for a token that is there already): old ones from the ring,
+/// Fills `group` with the tokens from position `token`: old ones from the ring,
 /// new ones from the input.
-Value HeadAppender::gatherWindow(Value token, Value first, Value group) {
+Value HeadAppender::gatherWindow(Value token, Value group) {
   Value ring = getComponent(ComponentKind::Recent);
+  OpFoldResult one = builder.getIndexAttr(1);
   auto copyOld = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(token, i));
-    Value source = getRow(slot).extract(nested, loc, ring);
+    Value source = getRows(getWindowRow(slot), one).extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
+  Value first = getNewRow(token);
   auto roundNew = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
-    Value source = getRow(math.add(first, i)).extract(nested, loc, tokens);
+    Value source = extractNew(nested, loc, math.add(first, i), one);
     return roundRows(nested, loc, source, target);
   };
   Value zero = math.constant(0), size = math.constant(cache.getTokenGroup());
-  Value old = math.min(math.max(math.sub(zero, first), zero), size);
+  Value old = math.min(math.max(math.sub(sequence.length, token), zero), size);
   group = fillRows(builder, loc, group, zero, old, copyOld);
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
-/// Quantizes `group` into the rows from `row`: straight into the components,
-/// except for codes that are packed on the way.
-void HeadAppender::encodeGroup(Value group, Value row) {
+/// Quantizes `group` into the rows from `place` on: straight into the
+/// components, except for codes that are packed on the way.
+void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
   FormatInterface format = cache.getFormat().resolveHeads(cache.getHeads());
   int64_t size = cache.getTokenGroup();
-  RowSlice codeRows = getRows(row, builder.getIndexAttr(size));
-  RowSlice metadataRow = getRow(math.div(row, size));
+  RowSlice codeRows =
+      getGroupSlice(math, cache, place, head, ComponentKind::Codes);
+  RowSlice metadataRow =
+      getGroupSlice(math, cache, place, head, ComponentKind::Scales);
   SmallVector<int64_t> codesShape = {size, cache.getHeadDim()};
   if (int64_t heads = cache.getGroupHeads(); heads != 1) {
     codeRows.heads = heads;
     metadataRow.heads = 1;
-    metadataRow.head = math.div(head, heads);
     codesShape.insert(codesShape.begin(), heads);
   }
   Value &codes = getComponent(ComponentKind::Codes);
@@ -356,8 +401,18 @@ void HeadAppender::flushGroups() {
   loop(sequence.flushed, sequence.newFlushed, cache.getTokenGroup(),
        [&](HeadAppender &step, Value row) {
          Value token = step.math.add(row, cache.getExactFirst());
-         step.encodeGroup(step.gatherHeads(token), row);
+         step.encodeGroup(step.gatherHeads(token),
+                          sequence.rows.locate(step.builder, step.loc, row));
        });
+}
+
+SmallVector<Value> HeadAppender::store(const RowPlace &place) {
+  if (cache.getFormat().isExact())
+    storeExact(ComponentKind::Values, place, sequence.start,
+               builder.getIndexAttr(1));
+  else
+    encodeGroup(gatherHeads(sequence.length), place);
+  return components;
 }
 
 SmallVector<Value> HeadAppender::append() {
@@ -377,79 +432,139 @@ SmallVector<Value> HeadAppender::append() {
 // Pattern
 //===----------------------------------------------------------------------===//
 
-/// Element `index` of a vector of counts, as an index.
-static Value extractCount(OpBuilder &builder, Location loc, Value counts,
-                          Value index) {
-  Value count = tensor::ExtractOp::create(builder, loc, counts, index);
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    count);
+using Adaptor = AppendPattern::OneToNOpAdaptor;
+
+/// Describes sequence `index` before and after the append.
+static Sequence buildSequence(OpBuilder &builder, Location loc, AppendOp op,
+                              Adaptor adaptor, Value index) {
+  CacheType cache = op.getCache().getType();
+  IndexMath math(builder, loc);
+  auto extract = [&](ValueRange counts, Value index) {
+    return extractIndex(builder, loc, counts.front(), index);
+  };
+  Value length = extract(adaptor.getLengths(), index);
+  Value start = math.constant(0), count;
+  if (op.getStarts()) {
+    start = extract(adaptor.getStarts(), index);
+    count = math.sub(extract(adaptor.getStarts(), math.add(index, 1)), start);
+  } else if (op.getCounts()) {
+    count = extract(adaptor.getCounts(), index);
+  } else {
+    Value tokens = adaptor.getTokens().front();
+    count = getValueOrCreateConstantIndexOp(
+        builder, loc, tensor::getMixedSize(builder, loc, tokens, 2));
+  }
+  Value newLength = math.add(length, count);
+  Value leaving = buildFlushed(math, cache, newLength);
+  // Without a window, a sequence's flushed tokens follow from its length.
+  Value flushed = op.getFlushed() ? extract(adaptor.getFlushed(), index)
+                                  : buildFlushed(math, cache, length);
+  Value newFlushed = math.max(flushed, leaving);
+  return {index,
+          start,
+          length,
+          newLength,
+          flushed,
+          newFlushed,
+          TokenRows(cache, index, getOptional(adaptor.getPages()))};
 }
 
-/// Describes sequence `index` before and after the append. `flushed` is null
-/// where the cache has no recent window, `counts` where all tokens count.
-static Sequence buildSequence(OpBuilder &builder, Location loc, CacheType cache,
-                              Value index, Value tokens, Value lengths,
-                              Value flushed, Value counts) {
+/// A loop over `count` steps that carries the components, and what is counted.
+static SmallVector<Value>
+buildLoop(OpBuilder &builder, Location loc, Value count, ValueRange components,
+          llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
+                                                ValueRange)>
+              body,
+          int64_t stepSize = 1) {
   IndexMath math(builder, loc);
-  Sequence sequence;
-  sequence.index = index;
-  sequence.length = extractCount(builder, loc, lengths, index);
-  Value count =
-      counts ? extractCount(builder, loc, counts, index)
-             : getValueOrCreateConstantIndexOp(
-                   builder, loc, tensor::getMixedSize(builder, loc, tokens, 2));
-  sequence.newLength = math.add(sequence.length, count);
+  auto step = [&](OpBuilder &nested, Location loc, Value index,
+                  ValueRange carried) {
+    scf::YieldOp::create(nested, loc, body(nested, loc, index, carried));
+  };
+  auto loop = scf::ForOp::create(builder, loc, math.constant(0), count,
+                                 math.constant(stepSize), components, step);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
 
-  Value leaving = buildFlushed(math, cache, sequence.newLength);
-  // Without a window, a sequence's flushed tokens follow from its length.
-  sequence.flushed = flushed ? extractCount(builder, loc, flushed, index)
-                             : buildFlushed(math, cache, sequence.length);
-  sequence.newFlushed = math.max(sequence.flushed, leaving);
-  return sequence;
+/// Appends to each sequence behind the tokens that it has.
+static SmallVector<Value> appendToSequences(OpBuilder &builder, Location loc,
+                                            AppendOp op, Adaptor adaptor,
+                                            ValueRange carried) {
+  CacheType cache = op.getCache().getType();
+  NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
+  IndexMath math(builder, loc);
+  Value heads = math.constant(cache.getHeads());
+  auto appendSequence = [&](OpBuilder &nested, Location loc, Value index,
+                            ValueRange carried) {
+    Sequence sequence = buildSequence(nested, loc, op, adaptor, index);
+    auto appendHead = [&](OpBuilder &nested, Location loc, Value head,
+                          ValueRange carried) {
+      return HeadAppender(nested, loc, cache, tokens, sequence, head, carried)
+          .append();
+    };
+    return buildLoop(nested, loc, heads, carried, appendHead,
+                     cache.getGroupHeads());
+  };
+  return buildLoop(builder, loc, math.constant(cache.getBatch()), carried,
+                   appendSequence);
+}
+
+/// Stores each packed token in its slot of the pool, none where that is
+/// negative.
+static SmallVector<Value> appendToSlots(OpBuilder &builder, Location loc,
+                                        AppendOp op, Adaptor adaptor,
+                                        ValueRange carried) {
+  CacheType cache = op.getCache().getType();
+  int64_t page = *cache.getPage();
+  NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
+  IndexMath math(builder, loc);
+  Value heads = math.constant(cache.getHeads());
+  auto storeToken = [&](OpBuilder &nested, Location loc, Value index,
+                        ValueRange carried) {
+    IndexMath math(nested, loc);
+    Value slot = extractIndex(nested, loc, adaptor.getSlots().front(), index);
+    Value zero = math.constant(0);
+    Value isStored = arith::CmpIOp::create(
+        nested, loc, arith::CmpIPredicate::sge, slot, zero);
+    slot = math.max(slot, zero);
+    RowPlace place{math.div(slot, page), math.rem(slot, page)};
+    Sequence token{place.block,
+                   index,
+                   zero,
+                   zero,
+                   zero,
+                   zero,
+                   TokenRows(cache, place.block, /*pages=*/{})};
+    auto storeHead = [&](OpBuilder &nested, Location loc, Value head,
+                         ValueRange carried) {
+      return HeadAppender(nested, loc, cache, tokens, token, head, carried)
+          .store(place);
+    };
+    // No head where the token is left out.
+    Value storedHeads =
+        arith::SelectOp::create(nested, loc, isStored, heads, zero);
+    return buildLoop(nested, loc, storedHeads, carried, storeHead,
+                     cache.getGroupHeads());
+  };
+  Value total = getValueOrCreateConstantIndexOp(
+      builder, loc, tensor::getMixedSize(builder, loc, tokens.tensor, 0));
+  return buildLoop(builder, loc, total, carried, storeToken);
 }
 
 LogicalResult
 AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
                                ConversionPatternRewriter &rewriter) const {
-  Location loc = op.getLoc();
-  CacheType cache = op.getCache().getType();
-  Value tokens = adaptor.getTokens().front();
-  Value lengths = adaptor.getLengths().front();
-  auto getOptional = [](ValueRange values) {
-    return values.empty() ? Value() : values.front();
-  };
-  Value flushed = getOptional(adaptor.getFlushed());
-  Value counts = getOptional(adaptor.getCounts());
-
-  IndexMath math(rewriter, loc);
-  Value zero = math.constant(0), one = math.constant(1);
-  Value heads = math.constant(cache.getHeads());
-  Value headStep = math.constant(cache.getGroupHeads());
-  auto appendSequence = [&](OpBuilder &builder, Location loc, Value index,
-                            ValueRange carried) {
-    Sequence sequence = buildSequence(builder, loc, cache, index, tokens,
-                                      lengths, flushed, counts);
-    auto appendHead = [&](OpBuilder &builder, Location loc, Value head,
-                          ValueRange carried) {
-      HeadAppender appender(builder, loc, cache, tokens, sequence, head,
-                            carried);
-      SmallVector<Value> appended = appender.append();
-      scf::YieldOp::create(builder, loc, appended);
-    };
-    auto loop = scf::ForOp::create(builder, loc, zero, heads, headStep, carried,
-                                   appendHead);
-    scf::YieldOp::create(builder, loc, loop.getResults());
-  };
   SmallVector<Value> carried(adaptor.getCache());
   llvm::append_range(carried, adaptor.getSaturated());
-  auto loop =
-      scf::ForOp::create(rewriter, loc, zero, math.constant(cache.getBatch()),
-                         one, carried, appendSequence);
+  auto append = op.getSlots() ? appendToSlots : appendToSequences;
+  SmallVector<Value> appended =
+      append(rewriter, op.getLoc(), op, adaptor, carried);
   size_t components = adaptor.getCache().size();
-  SmallVector<ValueRange> results = {loop.getResults().take_front(components)};
+  SmallVector<SmallVector<Value>> results = {
+      SmallVector<Value>(ArrayRef(appended).take_front(components))};
   if (op.getNewSaturated())
-    results.push_back(loop.getResults().drop_front(components));
-  rewriter.replaceOpWithMultiple(op, results);
+    results.emplace_back(ArrayRef(appended).drop_front(components));
+  rewriter.replaceOpWithMultiple(op, std::move(results));
   return success();
 }
 

@@ -112,7 +112,8 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   Location loc = op.getLoc();
   CacheType cache = op.getCache().getType();
   IndexMath math(rewriter, loc);
-  Value rows, groups;
+  // Pools are dynamic in their pages, other components in their rows.
+  Value rows = adaptor.getPages(), groups = rows;
   if (Value capacity = adaptor.getCapacity()) {
     rows = buildFlushed(math, cache, capacity);
     groups = math.div(rows, cache.getTokenGroup());
@@ -120,11 +121,9 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   SmallVector<Value> tensors;
   for (const StorageComponent &component : cache.getComponents()) {
     RankedTensorType type = component.getTensorType();
-    bool isMetadata = component.kind == ComponentKind::Scales ||
-                      component.kind == ComponentKind::Zeros;
     SmallVector<Value> extents;
     if (!type.hasStaticShape())
-      extents.push_back(isMetadata ? groups : rows);
+      extents.push_back(isMetadata(component.kind) ? groups : rows);
     // Not `tensor.empty`: equal ones are merged, and scales and zeros are
     // equal.
     tensors.push_back(
@@ -141,8 +140,8 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
   return isa<EmptyOp, FromComponentsOp, SplitSegmentsOp, JoinSegmentsOp,
-             AppendOp, LoadTileOp, ReorderOp, func::FuncOp, func::CallOp,
-             func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
+             AppendOp, LoadTileOp, ReorderOp, ShiftOp, func::FuncOp,
+             func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
              scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
       op);
 }
@@ -224,7 +223,7 @@ static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
   target
       .addIllegalOp<EmptyOp, FromComponentsOp, SplitSegmentsOp, JoinSegmentsOp,
-                    AppendOp, LoadTileOp, ReorderOp, TruncateOp>();
+                    AppendOp, LoadTileOp, ReorderOp, ShiftOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());
@@ -250,6 +249,7 @@ void ExpandCachesPass::runOnOperation() {
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
   populateReorderPatterns(converter, patterns);
+  populateShiftPatterns(converter, patterns);
   populateTruncatePatterns(converter, patterns);
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
                                                                  converter);

@@ -33,7 +33,8 @@ public:
         cache(op.getCache().getType()), components(adaptor.getCache()),
         batch(adaptor.getBatch().front()), head(adaptor.getHead().front()),
         begin(adaptor.getBegin().front()),
-        extent(math.sub(adaptor.getEnd().front(), begin)) {}
+        extent(math.sub(adaptor.getEnd().front(), begin)),
+        tokenRows(cache, batch, getOptional(adaptor.getPages())) {}
 
   SmallVector<Value> load();
 
@@ -41,21 +42,20 @@ private:
   Value getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
   }
-  RowSlice getRows(Value row, OpFoldResult count) {
-    return {batch, head, row, count};
-  }
-  /// Scratch that holds the tile's rows: of static size where the tile has a
-  /// bound, so that it can live on the stack.
-  Value createScratch(Type elementType);
+  bool isPacked() { return cache.getFormat().getCodeBits() < 8; }
+  /// Scratch for the tile's rows of a component: of static size where the tile
+  /// has a bound, so that it can live on the stack.
+  Value createScratch(int64_t rowSize, Type elementType);
   Value trimScratch(Value scratch) {
-    return op.getTile() ? extractLeadingRows(builder, loc, scratch, extent)
+    return op.getTile() ? extractRows(builder, loc, scratch,
+                                      builder.getIndexAttr(0), extent)
                         : scratch;
   }
 
-  Value loadRange(ComponentKind kind, Value row);
-  Value loadCodes(Value row);
-  Value loadMetadata(ComponentKind kind, Value row);
+  Value loadFirst();
   Value gatherRecent();
+  SmallVector<Value> loadWithinBlock(ArrayRef<ComponentKind> kinds, Value row);
+  SmallVector<Value> gatherRuns(ArrayRef<ComponentKind> kinds, Value row);
 
   OpBuilder &builder;
   Location loc;
@@ -66,42 +66,22 @@ private:
   Value batch, head, begin;
   /// Tokens of the tile.
   Value extent;
+  TokenRows tokenRows;
 };
 
 } // namespace
 
-Value TileLoader::createScratch(Type elementType) {
-  SmallVector<OpFoldResult> shape = {extent,
-                                     builder.getIndexAttr(cache.getHeadDim())};
+Value TileLoader::createScratch(int64_t rowSize, Type elementType) {
+  SmallVector<OpFoldResult> shape = {extent, builder.getIndexAttr(rowSize)};
   if (op.getTile())
     shape[0] = builder.getIndexAttr(*op.getTile());
   return tensor::EmptyOp::create(builder, loc, shape, elementType);
 }
 
-/// Rows that lie in a component one after the other.
-Value TileLoader::loadRange(ComponentKind kind, Value row) {
-  return getRows(row, extent).extract(builder, loc, getComponent(kind));
-}
-
-Value TileLoader::loadCodes(Value row) {
-  Value bytes = loadRange(ComponentKind::Codes, row);
-  if (cache.getFormat().getCodeBits() == 8)
-    return bytes;
-  Value scratch = trimScratch(createScratch(builder.getI8Type()));
-  return UnpackOp::create(builder, loc, TypeRange{scratch.getType()},
-                          cache.getFormat(), ValueRange{bytes},
-                          ValueRange{scratch})
-      .getResult(0);
-}
-
-Value TileLoader::loadMetadata(ComponentKind kind, Value row) {
-  RowSlice rows = getRows(row, extent);
-  rows.head = math.div(head, cache.getGroupHeads());
-  if (int64_t group = cache.getTokenGroup(); group != 1) {
-    rows.row = math.div(row, group);
-    rows.count = builder.getIndexAttr(1);
-  }
-  return rows.extract(builder, loc, getComponent(kind));
+/// Tokens whose rows are their positions.
+Value TileLoader::loadFirst() {
+  return RowSlice{batch, head, begin, extent}.extract(
+      builder, loc, getComponent(ComponentKind::First));
 }
 
 /// Tokens of the recent window may wrap round the end of its ring, so they are
@@ -112,27 +92,91 @@ Value TileLoader::gatherRecent() {
   auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(begin, i));
-    Value source = getRows(slot, one).extract(nested, loc, ring);
+    Value source = RowSlice{batch, head, slot, one}.extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
-  Value tile = createScratch(cache.getElementType());
+  Value tile = createScratch(cache.getHeadDim(), cache.getElementType());
   return trimScratch(
       fillRows(builder, loc, tile, math.constant(0), extent, copyRow));
 }
 
+/// Unpacks `bytes` into `target`, one code a byte.
+static Value unpack(OpBuilder &builder, Location loc, CacheType cache,
+                    Value bytes, Value target) {
+  return UnpackOp::create(builder, loc, TypeRange{target.getType()},
+                          cache.getFormat(), ValueRange{bytes},
+                          ValueRange{target})
+      .getResult(0);
+}
+
+/// Tokens that lie one after the other: slices of storage, but for codes that
+/// have to be unpacked.
+SmallVector<Value> TileLoader::loadWithinBlock(ArrayRef<ComponentKind> kinds,
+                                               Value row) {
+  RowPlace place = tokenRows.locate(builder, loc, row);
+  int64_t group = cache.getTokenGroup();
+  SmallVector<Value> tile;
+  for (ComponentKind kind : kinds) {
+    RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+    if (group == 1 || !isMetadata(kind))
+      rows.count = extent;
+    tile.push_back(rows.extract(builder, loc, getComponent(kind)));
+    if (kind == ComponentKind::Codes && isPacked())
+      tile.back() = unpack(
+          builder, loc, cache, tile.back(),
+          trimScratch(createScratch(cache.getHeadDim(), builder.getI8Type())));
+  }
+  return tile;
+}
+
+/// Tokens that may lie apart: their rows are copied run by run, codes unpacked
+/// on the way.
+SmallVector<Value> TileLoader::gatherRuns(ArrayRef<ComponentKind> kinds,
+                                          Value row) {
+  SmallVector<Value> scratch;
+  for (ComponentKind kind : kinds) {
+    auto type = cast<RankedTensorType>(getComponent(kind).getType());
+    int64_t rowSize =
+        kind == ComponentKind::Codes ? cache.getHeadDim() : type.getDimSize(3);
+    scratch.push_back(createScratch(rowSize, type.getElementType()));
+  }
+  auto copyRun = [&](OpBuilder &nested, Location loc, Value first, Value count,
+                     ValueRange carried) {
+    IndexMath math(nested, loc);
+    RowPlace place = tokenRows.locate(nested, loc, first);
+    Value offset = math.sub(first, row);
+    SmallVector<Value> tile(carried);
+    for (auto [kind, part] : llvm::zip_equal(kinds, tile)) {
+      RowSlice run = getGroupSlice(math, cache, place, head, kind);
+      run.count = count;
+      Value source = run.extract(nested, loc, getComponent(kind));
+      Value target = extractRows(nested, loc, part, offset, count);
+      Value filled = kind == ComponentKind::Codes && isPacked()
+                         ? unpack(nested, loc, cache, source, target)
+                         : linalg::CopyOp::create(nested, loc, source, target)
+                               .getResult(0);
+      part = insertRows(nested, loc, filled, part, offset, count);
+    }
+    return tile;
+  };
+  SmallVector<Value> tile = tokenRows.forEachRun(
+      builder, loc, row, math.add(row, extent), scratch, copyRun);
+  for (Value &part : tile)
+    part = trimScratch(part);
+  return tile;
+}
+
 SmallVector<Value> TileLoader::load() {
   if (op.getRegion() == TokenRegion::First)
-    return {loadRange(ComponentKind::First, begin)};
+    return {loadFirst()};
   if (op.getRegion() == TokenRegion::Recent)
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
-  if (cache.getFormat().isExact())
-    return {loadRange(ComponentKind::Values, row)};
-  SmallVector<Value> results = {loadCodes(row),
-                                loadMetadata(ComponentKind::Scales, row)};
-  if (cache.getFormat().getZeroType())
-    results.push_back(loadMetadata(ComponentKind::Zeros, row));
-  return results;
+  SmallVector<ComponentKind> kinds = getTokenComponents(cache);
+  // A tile of groups of several tokens lies within one of them.
+  if (tokenRows.areScattered() && cache.getTokenGroup() == 1)
+    return gatherRuns(kinds, row);
+  return loadWithinBlock(kinds, row);
 }
 
 LogicalResult

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each sequence that is copied and each head, row by row: codes, metadata,
-// exact first tokens, and the ring's rows that hold a token. A row is where it
-// was, as both caches have the same windows.
+// For each sequence that is copied and each head: codes and metadata, a token
+// group at a time; exact first tokens and the ring's rows that hold a token,
+// row by row. A row of a window is where it was, as both caches have the same
+// ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,11 @@ struct ReorderPattern : OpConversionPattern<ReorderOp> {
 /// is 0.
 struct Copy {
   Value source, target;
-  Value length, flushed;
+  Value length;
+  /// Quantized tokens (tokens of an exact cache): all, and those that are there
+  /// already.
+  Value stored, shared;
+  TokenRows from, to;
 };
 
 /// Builds the copy of one head of a sequence.
@@ -52,7 +57,11 @@ public:
   SmallVector<Value> run();
 
 private:
-  void copyRows(ComponentKind kind, Value begin, Value end);
+  Value copySlice(OpBuilder &nested, Location loc, unsigned index,
+                  const RowSlice &from, const RowSlice &to, Value target);
+  void copyTokens();
+  void copyGroups(Value begin, Value end);
+  void copyWindow(ComponentKind kind, Value begin, Value end);
 
   OpBuilder &builder;
   Location loc;
@@ -66,9 +75,51 @@ private:
 
 } // namespace
 
-/// Copies rows `begin` to `end` of a component; tokens `begin` to `end` of the
-/// ring.
-void HeadCopier::copyRows(ComponentKind kind, Value begin, Value end) {
+/// `target`, the component `index` of the destination, with rows of the source.
+Value HeadCopier::copySlice(OpBuilder &nested, Location loc, unsigned index,
+                            const RowSlice &from, const RowSlice &to,
+                            Value target) {
+  Value source = from.extract(nested, loc, sources[index]);
+  Value rows = to.extract(nested, loc, target);
+  Value copied = linalg::CopyOp::create(nested, loc, source, rows).getResult(0);
+  return to.insert(nested, loc, copied, target);
+}
+
+/// Copies the quantized tokens that the cache still holds.
+void HeadCopier::copyTokens() {
+  if (!cache.isRing())
+    return copyGroups(copy.shared, copy.stored);
+  int64_t kept = cache.getKeptRows();
+  if (kept != 0)
+    copyGroups(copy.shared, math.min(copy.stored, kept));
+  Value oldest = math.sub(copy.stored, cache.getRingRows());
+  copyGroups(math.max(oldest, kept), copy.stored);
+}
+
+/// Copies what the groups of rows `begin` to `end` are stored as.
+void HeadCopier::copyGroups(Value begin, Value end) {
+  int64_t group = cache.getTokenGroup();
+  auto copyGroup = [&](OpBuilder &nested, Location loc, Value row,
+                       ValueRange carried) {
+    IndexMath math(nested, loc);
+    RowPlace from = copy.from.locate(nested, loc, row);
+    RowPlace to = copy.to.locate(nested, loc, row);
+    SmallVector<Value> copied(carried);
+    for (ComponentKind kind : getTokenComponents(cache)) {
+      unsigned index = *cache.findComponent(kind);
+      copied[index] = copySlice(
+          nested, loc, index, getGroupSlice(math, cache, from, head, kind),
+          getGroupSlice(math, cache, to, head, kind), copied[index]);
+    }
+    scf::YieldOp::create(nested, loc, copied);
+  };
+  auto loop = scf::ForOp::create(builder, loc, begin, end, math.constant(group),
+                                 targets, copyGroup);
+  targets.assign(loop.result_begin(), loop.result_end());
+}
+
+/// Copies the rows of tokens `begin` to `end` of a window.
+void HeadCopier::copyWindow(ComponentKind kind, Value begin, Value end) {
   unsigned index = *cache.findComponent(kind);
   auto copyRow = [&](OpBuilder &nested, Location loc, Value row,
                      ValueRange carried) {
@@ -76,17 +127,10 @@ void HeadCopier::copyRows(ComponentKind kind, Value begin, Value end) {
     if (kind == ComponentKind::Recent)
       row = getRingSlot(math, cache, row);
     OpFoldResult one = nested.getIndexAttr(1);
-    bool isMetadata =
-        kind == ComponentKind::Scales || kind == ComponentKind::Zeros;
-    Value place = isMetadata ? math.div(head, cache.getGroupHeads()) : head;
-    RowSlice from{copy.source, place, row, one},
-        to{copy.target, place, row, one};
-    Value source = from.extract(nested, loc, sources[index]);
-    Value target = to.extract(nested, loc, carried[0]);
-    Value copied =
-        linalg::CopyOp::create(nested, loc, source, target).getResult(0);
     scf::YieldOp::create(nested, loc,
-                         to.insert(nested, loc, copied, carried[0]));
+                         copySlice(nested, loc, index,
+                                   {copy.source, head, row, one},
+                                   {copy.target, head, row, one}, carried[0]));
   };
   targets[index] = scf::ForOp::create(builder, loc, begin, end,
                                       math.constant(1), targets[index], copyRow)
@@ -94,50 +138,44 @@ void HeadCopier::copyRows(ComponentKind kind, Value begin, Value end) {
 }
 
 SmallVector<Value> HeadCopier::run() {
-  Value zero = math.constant(0);
-  if (cache.getFormat().isExact()) {
-    copyRows(ComponentKind::Values, zero, copy.length);
-    return targets;
-  }
-  Value groups = math.div(copy.flushed, cache.getTokenGroup());
-  copyRows(ComponentKind::Codes, zero, copy.flushed);
-  copyRows(ComponentKind::Scales, zero, groups);
-  if (cache.getFormat().getZeroType())
-    copyRows(ComponentKind::Zeros, zero, groups);
+  copyTokens();
   if (cache.getExactFirst() != 0)
-    copyRows(ComponentKind::First, zero,
-             math.min(copy.length, cache.getExactFirst()));
+    copyWindow(ComponentKind::First, math.constant(0),
+               math.min(copy.length, cache.getExactFirst()));
   if (cache.hasRecentWindow())
-    copyRows(ComponentKind::Recent,
-             math.add(copy.flushed, cache.getExactFirst()), copy.length);
+    copyWindow(ComponentKind::Recent,
+               math.add(copy.stored, cache.getExactFirst()), copy.length);
   return targets;
 }
 
 /// What becomes of sequence `target`.
-static Copy buildCopy(OpBuilder &builder, Location loc, CacheType cache,
-                      Value target, Value sources, Value lengths,
-                      Value flushed) {
+static Copy buildCopy(OpBuilder &builder, Location loc, ReorderOp op,
+                      ReorderPattern::OneToNOpAdaptor adaptor, Value target) {
+  CacheType cache = op.getCache().getType();
   IndexMath math(builder, loc);
-  auto extract = [&](Value counts, Value index) -> Value {
-    Value count = tensor::ExtractOp::create(builder, loc, counts, index);
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      count);
-  };
   Value zero = math.constant(0);
-  Value source = extract(sources, target);
+  Value named =
+      extractIndex(builder, loc, adaptor.getSources().front(), target);
   Value isCopied = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sge, source, zero);
-  Copy copy;
-  copy.target = target;
-  copy.source = math.max(source, zero);
-  auto countCopied = [&](Value counts) -> Value {
+      builder, loc, arith::CmpIPredicate::sge, named, zero);
+  Value source = math.max(named, zero);
+  auto countCopied = [&](Value counts, Value index) -> Value {
     return arith::SelectOp::create(builder, loc, isCopied,
-                                   extract(counts, copy.source), zero);
+                                   extractIndex(builder, loc, counts, index),
+                                   zero);
   };
-  copy.length = countCopied(lengths);
-  copy.flushed =
-      flushed ? countCopied(flushed) : buildFlushed(math, cache, copy.length);
-  return copy;
+  Value length = countCopied(adaptor.getLengths().front(), source);
+  Value flushed = getOptional(adaptor.getFlushed());
+  Value stored = flushed ? countCopied(flushed, source)
+                         : buildFlushed(math, cache, length);
+  Value shared = getOptional(adaptor.getShared());
+  return {source,
+          target,
+          length,
+          stored,
+          shared ? countCopied(shared, target) : zero,
+          TokenRows(cache, source, getOptional(adaptor.getPages())),
+          TokenRows(cache, target, getOptional(adaptor.getToPages()))};
 }
 
 LogicalResult
@@ -146,18 +184,12 @@ ReorderPattern::matchAndRewrite(ReorderOp op, OneToNOpAdaptor adaptor,
   Location loc = op.getLoc();
   CacheType cache = op.getCache().getType();
   ValueRange components = adaptor.getCache();
-  Value sources = adaptor.getSources().front();
-  Value lengths = adaptor.getLengths().front();
-  Value flushed =
-      adaptor.getFlushed().empty() ? Value() : adaptor.getFlushed().front();
-
   IndexMath math(rewriter, loc);
   Value zero = math.constant(0), one = math.constant(1);
   Value heads = math.constant(cache.getHeads());
   auto copySequence = [&](OpBuilder &builder, Location loc, Value target,
                           ValueRange carried) {
-    Copy copy =
-        buildCopy(builder, loc, cache, target, sources, lengths, flushed);
+    Copy copy = buildCopy(builder, loc, op, adaptor, target);
     auto copyHead = [&](OpBuilder &builder, Location loc, Value head,
                         ValueRange carried) {
       HeadCopier copier(builder, loc, cache, components, copy, head, carried);

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -38,6 +39,10 @@ Value IndexMath::min(Value lhs, Value rhs) {
   return builder.createOrFold<arith::MinSIOp>(loc, lhs, rhs);
 }
 
+Value IndexMath::mul(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::MulIOp>(loc, lhs, constant(rhs));
+}
+
 Value IndexMath::div(Value lhs, int64_t rhs) {
   if (rhs == 1)
     return lhs;
@@ -51,8 +56,7 @@ Value IndexMath::rem(Value lhs, int64_t rhs) {
 Value IndexMath::alignDown(Value value, int64_t factor) {
   if (factor == 1)
     return value;
-  return builder.createOrFold<arith::MulIOp>(loc, div(value, factor),
-                                             constant(factor));
+  return mul(div(value, factor), factor);
 }
 
 Value kvq::buildFlushed(IndexMath &math, CacheType cache, Value length) {
@@ -117,6 +121,20 @@ Value RowSlice::extract(OpBuilder &builder, Location loc,
                                         bounds.strides);
 }
 
+Value RowSlice::extractPacked(OpBuilder &builder, Location loc,
+                              Value tokens) const {
+  auto type = cast<RankedTensorType>(tokens.getType());
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {row, head, zero};
+  SmallVector<OpFoldResult> sizes = {count, one,
+                                     builder.getIndexAttr(type.getDimSize(2))};
+  SmallVector<OpFoldResult> strides(3, one);
+  auto rows = RankedTensorType::get(
+      {getStaticExtent(count), type.getDimSize(2)}, type.getElementType());
+  return tensor::ExtractSliceOp::create(builder, loc, rows, tokens, offsets,
+                                        sizes, strides);
+}
+
 Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                        Value component) const {
   SliceBounds bounds(builder, *this, component);
@@ -125,25 +143,117 @@ Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                                        bounds.strides);
 }
 
+Value kvq::extractRows(OpBuilder &builder, Location loc, Value tile,
+                       OpFoldResult row, OpFoldResult count) {
+  SliceBounds bounds(builder, row, count, tile);
+  return tensor::ExtractSliceOp::create(builder, loc, tile, bounds.offsets,
+                                        bounds.sizes, bounds.strides);
+}
+
+Value kvq::insertRows(OpBuilder &builder, Location loc, Value rows, Value tile,
+                      OpFoldResult row, OpFoldResult count) {
+  SliceBounds bounds(builder, row, count, tile);
+  return tensor::InsertSliceOp::create(builder, loc, rows, tile, bounds.offsets,
+                                       bounds.sizes, bounds.strides);
+}
+
 Value kvq::fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
                     Value end, RowBuilder buildRow) {
   auto body = [&](OpBuilder &nested, Location loc, Value i, ValueRange tiles) {
-    SliceBounds row(nested, i, nested.getIndexAttr(1), tiles[0]);
-    Value target = tensor::ExtractSliceOp::create(
-        nested, loc, tiles[0], row.offsets, row.sizes, row.strides);
-    Value filled = tensor::InsertSliceOp::create(
-        nested, loc, buildRow(nested, loc, i, target), tiles[0], row.offsets,
-        row.sizes, row.strides);
-    scf::YieldOp::create(nested, loc, filled);
+    OpFoldResult one = nested.getIndexAttr(1);
+    Value target = extractRows(nested, loc, tiles[0], i, one);
+    Value row = buildRow(nested, loc, i, target);
+    scf::YieldOp::create(nested, loc,
+                         insertRows(nested, loc, row, tiles[0], i, one));
   };
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   return scf::ForOp::create(builder, loc, begin, end, one, tile, body)
       .getResult(0);
 }
 
-Value kvq::extractLeadingRows(OpBuilder &builder, Location loc, Value tile,
-                              Value count) {
-  SliceBounds bounds(builder, builder.getIndexAttr(0), count, tile);
-  return tensor::ExtractSliceOp::create(builder, loc, tile, bounds.offsets,
-                                        bounds.sizes, bounds.strides);
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+bool kvq::isMetadata(ComponentKind kind) {
+  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros;
+}
+
+SmallVector<ComponentKind> kvq::getTokenComponents(CacheType cache) {
+  SmallVector<ComponentKind> kinds;
+  for (const StorageComponent &component : cache.getComponents())
+    if (component.kind != ComponentKind::First &&
+        component.kind != ComponentKind::Recent)
+      kinds.push_back(component.kind);
+  return kinds;
+}
+
+Value kvq::extractIndex(OpBuilder &builder, Location loc, Value tensor,
+                        ValueRange index) {
+  Value count = tensor::ExtractOp::create(builder, loc, tensor, index);
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    count);
+}
+
+Value kvq::getOptional(ValueRange values) {
+  return values.empty() ? Value() : values.front();
+}
+
+RowPlace TokenRows::locate(OpBuilder &builder, Location loc, Value row) const {
+  IndexMath math(builder, loc);
+  if (cache.isPaged()) {
+    int64_t page = *cache.getPage();
+    Value block =
+        extractIndex(builder, loc, pages, {sequence, math.div(row, page)});
+    return {block, math.rem(row, page)};
+  }
+  if (!cache.isRing())
+    return {sequence, row};
+  int64_t kept = cache.getKeptRows();
+  Value beyond = math.max(math.sub(row, kept), 0);
+  Value slot = math.add(math.rem(beyond, cache.getRingRows()), kept);
+  return {sequence, kept == 0 ? slot : math.min(row, slot)};
+}
+
+SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
+                                         Value begin, Value end,
+                                         ValueRange inits,
+                                         RunBuilder body) const {
+  IndexMath math(builder, loc);
+  if (!areScattered())
+    return body(builder, loc, begin, math.sub(end, begin), inits);
+  // Runs are numbered; they end at the borders of pages, or of rounds of the
+  // ring, which begin behind the rows that stay.
+  int64_t size = cache.isPaged() ? *cache.getPage() : cache.getRingRows();
+  int64_t shift = cache.isPaged() ? 0
+                                  : llvm::alignTo(cache.getKeptRows(), size) -
+                                        cache.getKeptRows();
+  auto buildRun = [&](OpBuilder &nested, Location loc, Value run,
+                      ValueRange carried) {
+    IndexMath math(nested, loc);
+    Value border = math.sub(math.mul(run, size), shift);
+    Value first = math.max(begin, border);
+    Value count = math.sub(math.min(end, math.add(border, size)), first);
+    scf::YieldOp::create(nested, loc, body(nested, loc, first, count, carried));
+  };
+  // No run where there is no row: the number of its page may be anything.
+  Value runEnd = math.div(math.add(end, shift + size - 1), size);
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        begin, end);
+  Value runBegin = arith::SelectOp::create(
+      builder, loc, isEmpty, runEnd, math.div(math.add(begin, shift), size));
+  auto loop = scf::ForOp::create(builder, loc, runBegin, runEnd,
+                                 math.constant(1), inits, buildRun);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
+                            const RowPlace &place, Value head,
+                            ComponentKind kind) {
+  Builder &builder = math.getBuilder();
+  int64_t group = cache.getTokenGroup();
+  if (!isMetadata(kind))
+    return {place.block, head, place.row, builder.getIndexAttr(group)};
+  return {place.block, math.div(head, cache.getGroupHeads()),
+          math.div(place.row, group), builder.getIndexAttr(1)};
 }

@@ -28,6 +28,8 @@ class IndexMath {
 public:
   IndexMath(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
 
+  OpBuilder &getBuilder() { return builder; }
+
   Value constant(int64_t value);
   Value add(Value lhs, Value rhs);
   Value add(Value lhs, int64_t rhs) { return add(lhs, constant(rhs)); }
@@ -37,6 +39,7 @@ public:
   Value max(Value lhs, int64_t rhs) { return max(lhs, constant(rhs)); }
   Value min(Value lhs, Value rhs);
   Value min(Value lhs, int64_t rhs) { return min(lhs, constant(rhs)); }
+  Value mul(Value lhs, int64_t rhs);
   Value div(Value lhs, int64_t rhs);
   Value rem(Value lhs, int64_t rhs);
   /// The largest multiple of `factor` that is not above `value`.
@@ -69,10 +72,66 @@ struct RowSlice {
 
   /// The rows as a `[heads x] count x row size` tensor.
   Value extract(OpBuilder &builder, Location loc, Value component) const;
+  /// The rows of packed tokens, `total x kv_heads x head_dim`, whatever their
+  /// sequence.
+  Value extractPacked(OpBuilder &builder, Location loc, Value tokens) const;
   /// `component` with the rows replaced by `rows`.
   Value insert(OpBuilder &builder, Location loc, Value rows,
                Value component) const;
 };
+
+/// True for what a group of tokens has one row of.
+bool isMetadata(ComponentKind kind);
+
+/// The components that hold quantized tokens (an exact cache's tokens), in
+/// their order.
+SmallVector<ComponentKind> getTokenComponents(CacheType cache);
+
+/// Where a row of a component with quantized tokens is.
+struct RowPlace {
+  /// The sequence, or in pools the page.
+  Value block;
+  Value row;
+};
+
+/// The rows of one sequence's quantized tokens (of an exact cache's tokens),
+/// counted from the first one: where they lie in storage. Metadata of a group
+/// of n tokens lies in the same block, in the row of its first token divided by
+/// n.
+class TokenRows {
+public:
+  /// `pages` is the page table of a paged cache.
+  TokenRows(CacheType cache, Value sequence, Value pages)
+      : cache(cache), sequence(sequence), pages(pages) {}
+
+  /// True if rows that follow each other may lie apart. Those of a token group
+  /// do not.
+  bool areScattered() const { return cache.isPaged() || cache.isRing(); }
+
+  /// The place of `row`, which has to hold a token or be about to: nothing is
+  /// known about the pages of others.
+  RowPlace locate(OpBuilder &builder, Location loc, Value row) const;
+
+  using RunBuilder = llvm::function_ref<SmallVector<Value>(
+      OpBuilder &builder, Location loc, Value begin, Value count,
+      ValueRange carried)>;
+  /// Runs `body` for each run of rows within `begin` to `end` that lie one
+  /// after the other: once, or in a loop that carries `inits`.
+  SmallVector<Value> forEachRun(OpBuilder &builder, Location loc, Value begin,
+                                Value end, ValueRange inits,
+                                RunBuilder body) const;
+
+private:
+  CacheType cache;
+  Value sequence, pages;
+};
+
+/// Element `index` of a vector of counts or of a page table, as an index.
+Value extractIndex(OpBuilder &builder, Location loc, Value tensor,
+                   ValueRange index);
+
+/// The only value of an optional operand, or null.
+Value getOptional(ValueRange values);
 
 /// Builds what row `index` of a tile holds, into `target`.
 using RowBuilder = llvm::function_ref<Value(OpBuilder &builder, Location loc,
@@ -83,9 +142,18 @@ using RowBuilder = llvm::function_ref<Value(OpBuilder &builder, Location loc,
 Value fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
                Value end, RowBuilder buildRow);
 
-/// The first `count` rows of the rank-2 tensor `tile`.
-Value extractLeadingRows(OpBuilder &builder, Location loc, Value tile,
-                         Value count);
+/// Rows `row` to `row + count` of the rank-2 tensor `tile`.
+Value extractRows(OpBuilder &builder, Location loc, Value tile,
+                  OpFoldResult row, OpFoldResult count);
+/// `tile` with these rows replaced by `rows`.
+Value insertRows(OpBuilder &builder, Location loc, Value rows, Value tile,
+                 OpFoldResult row, OpFoldResult count);
+
+/// The rows of a component that hold a group of tokens of `head`, of which
+/// `place` is the first: of codes and values one for each token, of metadata
+/// one for the group, and for all heads that share it.
+RowSlice getGroupSlice(IndexMath &math, CacheType cache, const RowPlace &place,
+                       Value head, ComponentKind kind);
 
 void populateAppendPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
@@ -93,6 +161,8 @@ void populateLoadTilePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 void populateReorderPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns);
+void populateShiftPatterns(const TypeConverter &converter,
+                           RewritePatternSet &patterns);
 void populateTruncatePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 

@@ -3,6 +3,11 @@
 READ_ONLY = "{bufferization.writable = false}"
 
 
+def page_table(batch: int) -> str:
+    """The type of a page table."""
+    return f"tensor<{batch}x?xi64>"
+
+
 def attention(
     q_shape: tuple[int, int, int],
     q_type: str,
@@ -12,19 +17,22 @@ def attention(
     windows: tuple[bool, bool],
     scale: float,
     causal: bool,
+    paged: tuple[bool, bool] = (False, False),
 ) -> str:
-    """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, out).
+    """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, key's pages?, value's pages?, out).
 
     q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. value_dim: the values' head_dim. key,
-    value: cache types. windows: whether each has a recent window.
+    value: cache types. windows: whether each has a recent window. paged: whether each has pages.
     """
     batch, heads, dim = q_shape
     counts = f"tensor<{batch}xi64>"
     query = f"tensor<{batch}x{heads}x?x{dim}x{q_type}>"
     out = f"tensor<{batch}x{heads}x?x{value_dim}xf32>"
-    names = [name for name, window in zip(("key_flushed", "value_flushed"), windows, strict=True) if window]
-    parameters = "".join(f"\n    %{name}: {counts} {READ_ONLY}," for name in names)
-    operands = "".join(f"\n    {name}(%{name} : {counts})" for name in names)
+    types = {name: counts for name, window in zip(("key_flushed", "value_flushed"), windows, strict=True) if window}
+    tables = zip(("key_pages", "value_pages"), paged, strict=True)
+    types |= {name: page_table(batch) for name, is_paged in tables if is_paged}
+    parameters = "".join(f"\n    %{name}: {kind} {READ_ONLY}," for name, kind in types.items())
+    operands = "".join(f"\n    {name}(%{name} : {kind})" for name, kind in types.items())
     attributes = f"{{scale = {scale:.9e} : f32{', causal' if causal else ''}}}"
     return f"""
 func.func @attention(

@@ -1,6 +1,6 @@
 """Rebuilding the float values of a whole cache: the first half of attention without fusion."""
 
-from .attention import READ_ONLY
+from .attention import READ_ONLY, page_table
 
 TILE_TOKENS = 64
 
@@ -12,12 +12,16 @@ def rebuild(
     group: tuple[int, str | None, str | None, int],
     windows: tuple[bool, bool],
     exact_first: int,
+    paged: bool,
+    ring: bool,
 ) -> str:
-    """@rebuild(cache..., lengths, coded, out): tokens of sequence b into out[b, :, :lengths[b]], the rest untouched.
+    """@rebuild(cache..., lengths, coded, kept?, begin?, pages?, out): tokens of sequence b into out[b, :, :lengths[b]], the rest as it
+    was.
 
     shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
     windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
-    that are stored as codes (as values, in exact formats).
+    that are stored as codes (as values, in exact formats). paged: whether the cache has pages.
+    ring: whether it is a ring, of which only coded rows below kept[b] and from begin[b] on are there.
     """
     batch, heads, dim, element = shape
     tokens, scale, zero, groups = group
@@ -25,6 +29,8 @@ def rebuild(
     out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
     tile_tokens = TILE_TOKENS if tokens == 1 else tokens
     values = f"tensor<?x{dim}x{element}>"
+    bounds = "".join(f"\n    %{name}: {counts} {READ_ONLY}," for name in ("kept", "begin")) if ring else ""
+    parameter = bounds + (f"\n    %pages: {page_table(batch)} {READ_ONLY}," if paged else "")
 
     def region(name: str, begin: str, end: str, before: str, after: str) -> str:
         """A loop over the tiles of a region."""
@@ -39,13 +45,14 @@ def rebuild(
         else:
             types = [values]
             compute = _widen(dim, element)
+        pages = f" pages(%pages : {page_table(batch)})" if paged and name == "codes" else ""
         result = f"%tile:{len(types)}" if len(types) > 1 else "%tile"
         return f"""
       {after} = scf.for %t = {begin} to {end} step %tile_tokens iter_args(%o = {before}) -> ({out}) {{
         %left = arith.subi {end}, %t : index
         %n = arith.minsi %left, %tile_tokens : index
         %stop = arith.addi %t, %n : index
-        {result} = kvq.load_tile %cache <{name}> at [%b, %h] tokens [%t to %stop] {{tile = {tile_tokens}}}
+        {result} = kvq.load_tile %cache <{name}> at [%b, %h] tokens [%t to %stop]{pages} {{tile = {tile_tokens}}}
             : {cache} -> {", ".join(types)}
         %place = tensor.extract_slice %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
             : {out} to tensor<?x{dim}xf32>
@@ -60,7 +67,11 @@ def rebuild(
     if has_first:
         loops += region("first", "%c0", "%first_end", last, "%o2")
         last = "%o2"
-    loops += region("codes", "%first_end", "%codes_end", last, "%o3")
+    if ring:
+        loops += region("codes", "%first_end", "%kept_end", last, "%o5")
+        loops += region("codes", "%ring_begin", "%codes_end", "%o5", "%o3")
+    else:
+        loops += region("codes", "%first_end", "%codes_end", last, "%o3")
     last = "%o3"
     if has_recent:
         loops += region("recent", "%codes_end", "%length", last, "%o4")
@@ -69,7 +80,7 @@ def rebuild(
 func.func @rebuild(
     %cache: {cache},
     %lengths: {counts} {READ_ONLY},
-    %coded: {counts} {READ_ONLY},
+    %coded: {counts} {READ_ONLY},{parameter}
     %out: {out}) -> {out} attributes {{kvq.unfused}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -83,7 +94,7 @@ func.func @rebuild(
     %length = arith.index_cast %length_i64 : i64 to index
     %coded_b = arith.index_cast %coded_i64 : i64 to index
     %first_end = arith.minsi %length, %exact_first : index
-    %codes_end = arith.addi %first_end, %coded_b : index
+    %codes_end = arith.addi %first_end, %coded_b : index{_ring_bounds(counts) if ring else ""}
     %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loops}
       scf.yield {last} : {out}
     }}
@@ -92,6 +103,16 @@ func.func @rebuild(
   return %result : {out}
 }}
 """
+
+
+def _ring_bounds(counts: str) -> str:
+    return f"""
+    %kept_i64 = tensor.extract %kept[%b] : {counts}
+    %begin_i64 = tensor.extract %begin[%b] : {counts}
+    %kept_b = arith.index_cast %kept_i64 : i64 to index
+    %begin_b = arith.index_cast %begin_i64 : i64 to index
+    %kept_end = arith.addi %first_end, %kept_b : index
+    %ring_begin = arith.addi %exact_first, %begin_b : index"""
 
 
 def _widen(dim: int, element: str) -> str:

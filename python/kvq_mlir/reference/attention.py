@@ -44,6 +44,8 @@ def attention(
         raise ValueError(f"q has {batch} sequences, got {len(lengths)} lengths")
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
 
+    held = [np.logical_and(*(_held(side, length) for side in (k, v))) for length in lengths]
+
     for b, (key, value, length) in enumerate(zip(keys, values, lengths, strict=True)):
         _check_sequence(b, q.shape, key, value, length)
     out_dim = values[0].shape[2] if batch else dim
@@ -57,8 +59,9 @@ def attention(
         queries = q[b].reshape(kv_heads, q_heads // kv_heads, q_len, dim)
         for i in range(q_len):
             visible = max(0, length - q_len + i + 1) if causal else length
-            if visible:
-                row, row_lse = _attend(queries[:, :, i], key[:, :visible], value[:, :visible], scale)
+            seen = np.flatnonzero(held[b][:visible])
+            if seen.size:
+                row, row_lse = _attend(queries[:, :, i], key[:, seen], value[:, seen], scale)
                 out[b, :, i] = row.reshape(q_heads, out_dim)
                 lse[b, :, i] = row_lse.reshape(q_heads)
     return (out, lse) if return_lse else out
@@ -78,6 +81,11 @@ def _sequences(side: Cache | Sequence[np.ndarray]) -> list[np.ndarray]:
     if isinstance(side, Cache):
         return [side.values64(b) for b in range(side.batch)]
     return [np.asarray(x, np.float64) for x in side]
+
+
+def _held(side: Cache | Sequence[np.ndarray], length: int) -> np.ndarray:
+    """Which of the first `length` tokens attention may see."""
+    return side.held(length) if isinstance(side, Cache) else np.ones(length, bool)
 
 
 def _check_sequence(b: int, q_shape: tuple[int, ...], key: np.ndarray, value: np.ndarray, length: int) -> None:

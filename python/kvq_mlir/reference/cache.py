@@ -33,7 +33,8 @@ class Cache:
     at the start stay exact. recent: how many of the newest tokens stay exact at least. In between, the n tokens of a
     group are quantized as soon as all of them and `recent` newer ones are there. calibration: the given values that fmt
     needs. residual, instead of recent: all tokens behind the first ones are quantized whenever their number reaches a
-    multiple of it.
+    multiple of it. ring: attention
+    sees the first keep_first tokens and the newest, so many in all.
     Raises ValueError for negative sizes, for a dim that the format's groups do not tile, for a calibration that is not
     what the format needs, for both windows at once, and for a residual that is not whole groups.
     """
@@ -50,6 +51,8 @@ class Cache:
         recent: int = 0,
         calibration: Calibration | None = None,
         residual: int | None = None,
+        ring: int | None = None,
+        keep_first: int = 0,
     ) -> None:
         if min(batch, heads, dim, capacity, exact_first, recent) < 0:
             sizes = f"{batch=} {heads=} {dim=} {capacity=} {exact_first=} {recent=}"
@@ -59,6 +62,8 @@ class Cache:
                 raise ValueError(f"both recent = {recent} and residual = {residual} are given")
             if fmt.codes is None or residual < 1 or residual % fmt.tokens:
                 raise ValueError(f"residual = {residual} is not one or more groups of {fmt.tokens} quantized tokens")
+        if ring is not None and not exact_first <= keep_first < ring or ring is None and keep_first:
+            raise ValueError(f"{ring = }, {keep_first = } and {exact_first = } do not go together")
         element_type(dtype)
         if fmt.codes is not None:
             fmt.channels(dim)
@@ -67,7 +72,17 @@ class Cache:
         self.calibration.check(fmt, heads, dim)
         self.fmt, self.batch, self.heads, self.dim, self.capacity = fmt, batch, heads, dim, capacity
         self.dtype, self.exact_first, self.recent, self.residual = dtype, exact_first, recent, residual
+        self.ring, self.keep_first = ring, keep_first
         self._sequences = [_Sequence() for _ in range(batch)]
+
+    def held(self, length: int) -> np.ndarray:
+        """Which of `length` tokens a ring still has, bool [length]: the first keep_first and the newest, ring in all.
+
+        The model itself forgets nothing: values and codes of the others stay as they were.
+        """
+        tokens = np.arange(length)
+        newest = length if self.ring is None else self.ring - self.keep_first
+        return (tokens < self.keep_first) | (tokens >= length - newest)
 
     @property
     def lengths(self) -> np.ndarray:

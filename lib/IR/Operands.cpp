@@ -1,0 +1,61 @@
+//===- Operands.cpp - Checks of what the host owns ------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Operands.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+std::string kvq::formatExtent(int64_t extent) {
+  return ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
+}
+
+LogicalResult kvq::verifyPerSequence(Operation *op, StringRef name,
+                                     Value operand, int64_t batch) {
+  if (!operand)
+    return success();
+  auto type = cast<RankedTensorType>(operand.getType());
+  if (type.isDynamicDim(0) || type.getDimSize(0) == batch)
+    return success();
+  return op->emitOpError() << "expected " << name << " for " << batch
+                           << " sequences, got " << type.getDimSize(0);
+}
+
+LogicalResult kvq::verifyFlushed(Operation *op, StringRef name, CacheType cache,
+                                 Value flushed) {
+  if (cache.hasRecentWindow() && !flushed)
+    return op->emitOpError() << "a cache with a recent window needs " << name;
+  if (!cache.hasRecentWindow() && flushed)
+    return op->emitOpError() << name << " is given for a cache without a "
+                             << "recent window: every token is flushed at once";
+  return verifyPerSequence(op, name, flushed, cache.getBatch());
+}
+
+LogicalResult kvq::verifyPageTable(Operation *op, StringRef name,
+                                   CacheType cache, Value table) {
+  if (cache.isPaged() && !table)
+    return op->emitOpError() << "a cache with pages of " << *cache.getPage()
+                             << " tokens needs " << name;
+  if (!cache.isPaged() && table)
+    return op->emitOpError() << name << " is given for a cache without pages";
+  if (!table)
+    return success();
+  if (failed(verifyPerSequence(op, name, table, cache.getBatch())))
+    return failure();
+  int64_t found = cast<RankedTensorType>(table.getType()).getDimSize(1);
+  int64_t rows = cache.getQuantizedRows(cache.getCapacity());
+  if (ShapedType::isDynamic(found) || ShapedType::isDynamic(rows))
+    return success();
+  int64_t needed = llvm::divideCeil(rows, *cache.getPage());
+  if (found >= needed)
+    return success();
+  return op->emitOpError() << "expected " << name << " of at least " << needed
+                           << " pages for " << cache.getCapacity()
+                           << " tokens, got " << found;
+}

@@ -1,0 +1,42 @@
+//===- Operands.h - Checks of what the host owns ----------------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Counts and page tables are operands of many ops, under the same conditions.
+// Each check emits an op error.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_IR_OPERANDS_H
+#define KVQ_LIB_IR_OPERANDS_H
+
+#include "kvq/IR/KVQ.h"
+
+#include <string>
+
+namespace mlir::kvq {
+
+/// An extent as types print it.
+std::string formatExtent(int64_t extent);
+
+/// Checks that a per-sequence operand, if there is one, has one element per
+/// sequence.
+LogicalResult verifyPerSequence(Operation *op, StringRef name, Value operand,
+                                int64_t batch);
+
+/// A cache with a recent window needs the flushed counts; for one without,
+/// they follow from the lengths.
+LogicalResult verifyFlushed(Operation *op, StringRef name, CacheType cache,
+                            Value flushed);
+
+/// A paged cache needs a page table with a row for each of its sequences, long
+/// enough for its capacity where both are known; another has none.
+LogicalResult verifyPageTable(Operation *op, StringRef name, CacheType cache,
+                              Value table);
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_IR_OPERANDS_H

@@ -1,0 +1,223 @@
+//===- Shift.cpp - kvq.shift to moves of rows ----------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each sequence and head: the groups behind the dropped ones move forward,
+// in order, so that none is overwritten before it has moved; then the slots of
+// the recent window, which follow from positions, rotate, by three reversals.
+// Rows pass through scratch, as source and target are one component.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+namespace {
+
+struct ShiftPattern : OpConversionPattern<ShiftOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ShiftOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override;
+};
+
+/// Rows of quantized tokens (tokens of an exact cache) that a sequence drops.
+struct Gap {
+  Value sequence;
+  /// The first row behind the dropped ones, their number, and that of all rows.
+  Value end, count, stored;
+  TokenRows rows;
+};
+
+/// Builds the shift of one head of a sequence; of groups of tokens, of the
+/// heads from `head` on that share metadata.
+class HeadShifter {
+public:
+  HeadShifter(OpBuilder &builder, Location loc, CacheType cache, const Gap &gap,
+              Value head, ValueRange components)
+      : builder(builder), loc(loc), math(builder, loc), cache(cache), gap(gap),
+        head(head), components(components) {}
+
+  /// The components after the groups behind the gap have moved.
+  SmallVector<Value> moveGroups();
+  /// The components after the slots of the window have moved.
+  SmallVector<Value> rotateWindow();
+
+private:
+  void reverseRows(Value begin, Value end);
+
+  OpBuilder &builder;
+  Location loc;
+  IndexMath math;
+  CacheType cache;
+  const Gap &gap;
+  Value head;
+  SmallVector<Value> components;
+};
+
+} // namespace
+
+/// A copy of rows of `component` in scratch.
+static Value load(OpBuilder &builder, Location loc, const RowSlice &rows,
+                  Value component) {
+  Value source = rows.extract(builder, loc, component);
+  auto type = cast<RankedTensorType>(source.getType());
+  Value scratch = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                          type.getElementType());
+  return linalg::CopyOp::create(builder, loc, source, scratch).getResult(0);
+}
+
+/// `component` with the values of scratch in `rows`.
+static Value store(OpBuilder &builder, Location loc, const RowSlice &rows,
+                   Value scratch, Value component) {
+  Value target = rows.extract(builder, loc, component);
+  Value stored =
+      linalg::CopyOp::create(builder, loc, scratch, target).getResult(0);
+  return rows.insert(builder, loc, stored, component);
+}
+
+SmallVector<Value> HeadShifter::moveGroups() {
+  int64_t group = cache.getTokenGroup();
+  auto moveGroup = [&](OpBuilder &nested, Location loc, Value row,
+                       ValueRange carried) {
+    IndexMath math(nested, loc);
+    RowPlace from = gap.rows.locate(nested, loc, row);
+    RowPlace to = gap.rows.locate(nested, loc, math.sub(row, gap.count));
+    auto getSlice = [&](const RowPlace &place, ComponentKind kind) {
+      RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+      if (int64_t heads = cache.getGroupHeads();
+          heads != 1 && !isMetadata(kind))
+        rows.heads = heads;
+      return rows;
+    };
+    SmallVector<Value> moved(carried);
+    for (ComponentKind kind : getTokenComponents(cache)) {
+      Value &component = moved[*cache.findComponent(kind)];
+      Value scratch = load(nested, loc, getSlice(from, kind), component);
+      component = store(nested, loc, getSlice(to, kind), scratch, component);
+    }
+    scf::YieldOp::create(nested, loc, moved);
+  };
+  auto loop = scf::ForOp::create(builder, loc, gap.end, gap.stored,
+                                 math.constant(group), components, moveGroup);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+/// Reverses the order of the window's rows `begin` to `end`.
+void HeadShifter::reverseRows(Value begin, Value end) {
+  unsigned index = *cache.findComponent(ComponentKind::Recent);
+  OpFoldResult one = builder.getIndexAttr(1);
+  auto swap = [&](OpBuilder &nested, Location loc, Value i,
+                  ValueRange carried) {
+    IndexMath math(nested, loc);
+    Value last = math.sub(math.add(begin, math.sub(end, i)), 1);
+    RowSlice low{gap.sequence, head, i, one};
+    RowSlice high{gap.sequence, head, last, one};
+    Value lowRow = load(nested, loc, low, carried[0]);
+    Value highRow = load(nested, loc, high, carried[0]);
+    Value ring = store(nested, loc, low, highRow, carried[0]);
+    scf::YieldOp::create(nested, loc, store(nested, loc, high, lowRow, ring));
+  };
+  Value half = math.div(math.sub(end, begin), 2);
+  components[index] =
+      scf::ForOp::create(builder, loc, begin, math.add(begin, half),
+                         math.constant(1), components[index], swap)
+          .getResult(0);
+}
+
+/// Moves each row of the window `count` slots forward, round the ring.
+SmallVector<Value> HeadShifter::rotateWindow() {
+  int64_t slots = cache.getRecentRows();
+  Value zero = math.constant(0), size = math.constant(slots);
+  Value distance = math.rem(gap.count, slots);
+  reverseRows(zero, distance);
+  reverseRows(distance, size);
+  reverseRows(zero, size);
+  return components;
+}
+
+/// What sequence `index` drops.
+static Gap buildGap(OpBuilder &builder, Location loc, ShiftOp op,
+                    ShiftPattern::OneToNOpAdaptor adaptor, Value index) {
+  CacheType cache = op.getCache().getType();
+  IndexMath math(builder, loc);
+  auto extract = [&](ValueRange counts) {
+    return extractIndex(builder, loc, counts.front(), index);
+  };
+  Value count = extract(adaptor.getCount());
+  Value begin = math.sub(extract(adaptor.getBegin()), cache.getExactFirst());
+  Value stored = op.getFlushed()
+                     ? extract(adaptor.getFlushed())
+                     : buildFlushed(math, cache, extract(adaptor.getLengths()));
+  // Nothing moves where nothing is dropped, whatever `begin` is.
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        count, math.constant(0));
+  Value end = arith::SelectOp::create(builder, loc, isEmpty, stored,
+                                      math.add(begin, count));
+  return {index, end, count, stored,
+          TokenRows(cache, index, getOptional(adaptor.getPages()))};
+}
+
+/// A loop over `count` steps of `size` that carries the components.
+static SmallVector<Value>
+buildLoop(OpBuilder &builder, Location loc, int64_t count, int64_t size,
+          ValueRange components,
+          llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
+                                                ValueRange)>
+              body) {
+  IndexMath math(builder, loc);
+  auto step = [&](OpBuilder &nested, Location loc, Value index,
+                  ValueRange carried) {
+    scf::YieldOp::create(nested, loc, body(nested, loc, index, carried));
+  };
+  auto loop =
+      scf::ForOp::create(builder, loc, math.constant(0), math.constant(count),
+                         math.constant(size), components, step);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+LogicalResult
+ShiftPattern::matchAndRewrite(ShiftOp op, OneToNOpAdaptor adaptor,
+                              ConversionPatternRewriter &rewriter) const {
+  CacheType cache = op.getCache().getType();
+  int64_t heads = cache.getHeads();
+  auto shiftSequence = [&](OpBuilder &builder, Location loc, Value index,
+                           ValueRange carried) {
+    Gap gap = buildGap(builder, loc, op, adaptor, index);
+    auto moveGroups = [&](OpBuilder &nested, Location loc, Value head,
+                          ValueRange carried) {
+      return HeadShifter(nested, loc, cache, gap, head, carried).moveGroups();
+    };
+    SmallVector<Value> moved = buildLoop(
+        builder, loc, heads, cache.getGroupHeads(), carried, moveGroups);
+    if (!cache.hasRecentWindow())
+      return moved;
+    auto rotateWindow = [&](OpBuilder &nested, Location loc, Value head,
+                            ValueRange carried) {
+      return HeadShifter(nested, loc, cache, gap, head, carried).rotateWindow();
+    };
+    return buildLoop(builder, loc, heads, 1, moved, rotateWindow);
+  };
+  SmallVector<Value> shifted =
+      buildLoop(rewriter, op.getLoc(), cache.getBatch(), 1, adaptor.getCache(),
+                shiftSequence);
+  rewriter.replaceOpWithMultiple(op, {shifted});
+  return success();
+}
+
+void kvq::populateShiftPatterns(const TypeConverter &converter,
+                                RewritePatternSet &patterns) {
+  patterns.add<ShiftPattern>(converter, patterns.getContext());
+}

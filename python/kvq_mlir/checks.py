@@ -1,0 +1,98 @@
+"""Whether new tokens fit a cache. Each check raises `Error`, a ValueError, with what was expected and found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import _kvq
+
+if TYPE_CHECKING:
+    from .cache import Cache
+
+
+def check_tokens(cache: Cache, x: np.ndarray, counts: Sequence[int] | None) -> np.ndarray:
+    """The new tokens of each sequence, int64; `Error` where they do not fit."""
+    expected = (cache.batch, cache.kv_heads, "tokens", cache.head_dim)
+    if x.ndim != 4:
+        raise _kvq.Error(f"expected tokens as [batch, kv_heads, tokens, head_dim], got {x.ndim} axes")
+    if (x.shape[0], x.shape[1], x.shape[3]) != (cache.batch, cache.kv_heads, cache.head_dim):
+        raise _kvq.Error(f"expected tokens of shape [{', '.join(map(str, expected))}], got {list(x.shape)}")
+    tokens = x.shape[2]
+    if counts is None:
+        new = np.full(cache.batch, tokens, np.int64)
+    else:
+        new = np.asarray(counts)
+        if new.shape != (cache.batch,) or new.dtype.kind not in "iu":
+            raise _kvq.Error(f"expected {cache.batch} integer counts, got {new.dtype} of shape {new.shape}")
+        new = new.astype(np.int64)
+    for b, count in enumerate(new.tolist()):
+        if not 0 <= count <= tokens:
+            raise _kvq.Error(f"sequence {b}: expected a count from 0 to the {tokens} tokens given, got {count}")
+    return new
+
+
+def check_packed(cache: Cache, x: np.ndarray) -> None:
+    if x.ndim != 3:
+        raise _kvq.Error(f"expected packed tokens as [total, kv_heads, head_dim], got {x.ndim} axes")
+    if x.shape[1:] != (cache.kv_heads, cache.head_dim):
+        expected = f"[total, {cache.kv_heads}, {cache.head_dim}]"
+        raise _kvq.Error(f"expected packed tokens of shape {expected}, got {list(x.shape)}")
+
+
+def check_starts(cache: Cache, x: np.ndarray, counts: Sequence[int] | None, starts: Sequence[int]) -> np.ndarray:
+    """The rows that packed tokens of each sequence start at, int64; `Error` where they do not fit."""
+    check_packed(cache, x)
+    if counts is not None:
+        raise _kvq.Error("expected either counts or starts, got both")
+    found = np.asarray(starts)
+    if found.shape != (cache.batch + 1,) or found.dtype.kind not in "iu":
+        raise _kvq.Error(f"expected {cache.batch + 1} integer starts, got {found.dtype} of shape {found.shape}")
+    found = found.astype(np.int64)
+    if found[0] < 0 or found[-1] > len(x) or np.any(np.diff(found) < 0):
+        raise _kvq.Error(f"expected starts that ascend from 0 to the {len(x)} tokens given, got {found.tolist()}")
+    return found
+
+
+def check_room(cache: Cache, new: np.ndarray) -> None:
+    """`Error` if a sequence would outgrow the capacity."""
+    for b, (count, length) in enumerate(zip(new.tolist(), cache._lengths.tolist(), strict=True)):
+        if length + count > cache.capacity:
+            raise _kvq.Error(
+                f"cache full: sequence {b} holds {length} tokens and cannot take {count} more, "
+                f"its capacity is {cache.capacity}"
+            )
+
+
+def check_gaps(
+    cache: Cache, begin: int | Sequence[int], count: int | Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first token that each sequence drops and how many, int64; `Error` where they cannot be dropped."""
+    if cache.ring is not None:
+        raise _kvq.Error("tokens of a ring lie where their positions say, and cannot be shifted")
+    found = []
+    for name, given in (("begin", begin), ("count", count)):
+        numbers = np.asarray(given)
+        if numbers.shape not in ((), (cache.batch,)) or numbers.dtype.kind not in "iu":
+            raise _kvq.Error(
+                f"expected {name} as one integer or {cache.batch}, got {numbers.dtype} of shape {numbers.shape}"
+            )
+        found.append(np.broadcast_to(numbers, cache.batch).astype(np.int64))
+    begins, counts = found
+    n, first = cache.format.tokens, cache.exact_first
+    for b, (start, dropped, stored) in enumerate(zip(*map(np.ndarray.tolist, (begins, counts, cache._stored)))):
+        if dropped < 0:
+            raise _kvq.Error(f"sequence {b}: expected a count of at least 0, got {dropped}")
+        if dropped and not first <= start <= start + dropped <= first + stored:
+            raise _kvq.Error(
+                f"sequence {b}: expected to drop quantized tokens, {first} to {first + stored}, got {start} to "
+                f"{start + dropped}"
+            )
+        if dropped and ((start - first) % n or dropped % n):
+            raise _kvq.Error(
+                f"sequence {b}: expected to drop whole groups of {n} tokens, counted from token {first}, got tokens "
+                f"{start} to {start + dropped}"
+            )
+    return begins, counts

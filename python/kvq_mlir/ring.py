@@ -1,0 +1,51 @@
+"""Which tokens a ring still holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _kvq
+
+
+class Ring:
+    """Of each of `batch` sequences the first `keep_first` tokens and the newest, `ring` in all.
+
+    Of quantized tokens (all, in an exact format), counted from the end of the exact first ones, the first `kept` rows
+    stay and the newest `rows` go round, both whole groups of n. Attributes: newest, tokens beside the first ones; lost,
+    int64 [batch]: rows kept to lost[b] of sequence b have been written over.
+    """
+
+    def __init__(self, batch: int, ring: int, keep_first: int, exact_first: int, n: int) -> None:
+        self.keep_first, self.newest, self._exact_first, self._group = keep_first, ring - keep_first, exact_first, n
+        self.kept, self.rows = (-(-tokens // n) * n for tokens in (keep_first - exact_first, self.newest))
+        self.lost = np.zeros(batch, np.int64)
+
+    def oldest(self, lengths: np.ndarray) -> np.ndarray:
+        """The oldest token beside the first ones that sequences of these lengths hold."""
+        return np.maximum(self.keep_first, lengths - self.newest)
+
+    def advance(self, stored: np.ndarray) -> None:
+        """Sequences have come to hold stored[b] quantized tokens."""
+        np.maximum(self.lost, stored - self.rows, out=self.lost)
+
+    def check_cut(self, b: int, length: int) -> None:
+        """`Error` if sequence b, cut to `length` tokens, would hold some that have been written over."""
+        oldest, lost = int(self.oldest(np.array(length))), int(self.lost[b]) + self._exact_first
+        if length > self._exact_first + self.kept and oldest < lost:
+            raise _kvq.Error(
+                f"sequence {b}: {length} tokens would go back to token {oldest}, but the ring has written over all "
+                f"before {lost} except the first ones"
+            )
+
+    def cut(self, lengths: np.ndarray) -> None:
+        """Sequences have been cut to these lengths."""
+        self.lost[lengths <= self._exact_first + self.kept] = 0
+
+    def copy(self, sources: np.ndarray) -> None:
+        """Sequence b has become sequence sources[b]."""
+        self.lost = self.lost[sources]
+
+    def row_bounds(self, lengths: np.ndarray, stored: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the rows end that stay, and where those begin that the newest tokens need, whole groups."""
+        oldest = np.maximum(self.oldest(lengths) - self._exact_first, 0)
+        return np.minimum(stored, self.kept), np.clip(oldest // self._group * self._group, self.kept, None)

@@ -1,0 +1,225 @@
+"""Random cases of a cache's whole path: a format, cache parameters, a shape and a sequence of appends.
+
+`cover` draws few cases in which every pair of kinds of values of two fields occurs; `draw` draws one by chance. A case
+is a line of JSON, so that a failing one can be run alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+
+import numpy as np
+from test_differential import CODEBOOK_RANGES, DTYPES, SCALES, SYMMETRIC, TOLERANCE, UNSIGNED, ZEROS, is_format, same, values
+
+import kvq_mlir as kvq
+from kvq_mlir import reference
+from kvq_mlir.metrics import relative_l2
+
+Fields = dict[str, object]
+
+# Every value that a field can have. What other fields forbid is in FORBIDDEN.
+VALUES: dict[str, tuple] = {
+    "codes": SYMMETRIC + UNSIGNED,
+    "group": ("1, *", "1, 16", "8, 1", "4, 8", "5, *"),
+    "scale": SCALES,
+    "zero": ("", *ZEROS),
+    "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES),
+    "window": ("none", "recent = 0", "recent", "residual"),
+    "exact_first": (0, 3),
+    "dtype": ("f16", "f32"),
+    "input": ("f16", "f32"),
+    "dim": (64, 80, 96, 128),
+    "batch": (1, 3),
+    "heads": (1, 2),
+    "side": ("keys", "values"),
+    "appends": ("at once", "one by one", "ragged"),
+    "ratio": (1, 3, 4),
+    "q_len": (1, 2),
+    "causal": (False, True),
+    "splits": (1, 3),
+}
+
+
+def _group(group: str, dim: int) -> tuple[int, int]:
+    tokens, channels = group.split(", ")
+    return int(tokens), dim if channels == "*" else int(channels)
+
+
+# Pairs of fields, and whether values of both go together.
+FORBIDDEN: dict[tuple[str, str], Callable[[object, object], bool]] = {
+    ("codes", "zero"): lambda codes, zero: (codes in UNSIGNED) == bool(zero) and is_format(codes, "f32", zero),
+    ("codes", "scale"): lambda codes, scale: is_format(codes, scale, ""),
+    ("codes", "range"): lambda codes, range_: range_ not in CODEBOOK_RANGES or "codebook" in codes,
+    ("range", "zero"): lambda range_, zero: range_ not in CODEBOOK_RANGES or not zero,
+    ("group", "window"): lambda group, window: window != "none" or group.startswith("1,"),
+    ("group", "dim"): lambda group, dim: dim % _group(group, dim)[1] == 0,
+}
+
+
+def allowed(fields: Fields) -> bool:
+    """Whether the values, of some fields or all, go together."""
+    return all(rule(fields[a], fields[b]) for (a, b), rule in FORBIDDEN.items() if a in fields and b in fields)
+
+
+def draw(rng: np.random.Generator, chosen: Fields | None = None, wanted: Callable | None = None) -> Fields | None:
+    """Values for all fields by chance, those of `chosen` among them; None where what was drawn leads nowhere.
+
+    wanted: of a field and its value, beside the fields so far: how much the value is worth. The best ones are drawn.
+    """
+    fields = dict(chosen or {})
+    for name in rng.permutation([name for name in VALUES if name not in fields]).tolist():
+        candidates = [value for value in VALUES[name] if allowed({**fields, name: value})]
+        if not candidates:
+            return None
+        if wanted:
+            worths = [wanted(fields, name, value) for value in candidates]
+            candidates = [value for value, worth in zip(candidates, worths, strict=True) if worth == max(worths)]
+        fields[name] = candidates[rng.integers(len(candidates))]
+    return fields
+
+
+def kind(name: str, value: object) -> object:
+    """What the value is an example of: codes and zeros that are alike in what compiled code does are one kind."""
+    if name == "codes":
+        if value not in UNSIGNED and not value.startswith("i"):
+            return "codebook" if "codebook" in value else "float"
+        return value.rstrip("0123456789") + (" of a part" if value[-1] in "248" else " of two parts")
+    if name == "zero" and value:
+        return " ".join(["point" if "point" in value else "min", "integer" if value.endswith("i8") else "float"])
+    return value
+
+
+def pairs() -> dict[tuple, list[Fields]]:
+    """Every pair of kinds ((field, kind), (other field, kind)), fields in their order, with the values that are allowed."""
+    found: dict[tuple, list[Fields]] = {}
+    for a, b in itertools.combinations(VALUES, 2):
+        for x, y in itertools.product(VALUES[a], VALUES[b]):
+            if allowed({a: x, b: y}):
+                found.setdefault(((a, kind(a, x)), (b, kind(b, y))), []).append({a: x, b: y})
+    return found
+
+
+def pairs_in(fields: Fields) -> set[tuple]:
+    return set(itertools.combinations([(name, kind(name, fields[name])) for name in VALUES], 2))
+
+
+def cover(rng: np.random.Generator, tries: int = 4) -> list[Fields]:
+    """Cases in which every allowed pair occurs, each the best of a few that contain a pair that is still missing."""
+    order = {name: i for i, name in enumerate(VALUES)}
+    missing, cases = pairs(), []
+
+    def worth(fields: Fields, name: str, value: object) -> int:
+        ends = [(name, kind(name, value))], [(other, kind(other, fields[other])) for other in fields]
+        return sum(tuple(sorted(pair, key=lambda end: order[end[0]])) in missing for pair in itertools.product(*ends))
+
+    while missing:
+        todo = list(missing)
+        found = []
+        for _ in range(tries):
+            pair = todo[rng.integers(len(todo))]
+            for _ in range(100):
+                examples = missing[pair]
+                case = draw(rng, examples[rng.integers(len(examples))], worth)
+                if case is not None:
+                    found.append(case)
+                    break
+        assert found, f"no case has {pair}: a rule is missing in FORBIDDEN"
+        best = max(found, key=lambda case: len(pairs_in(case) & missing.keys()))
+        for pair in pairs_in(best):
+            missing.pop(pair, None)
+        cases.append(best)
+    return cases
+
+
+# --- cases ---------------------------------------------------------------------------------------------------------
+
+
+def complete(rng: np.random.Generator, fields: Fields) -> str:
+    """The case of these fields, with all numbers that they leave to chance, as a line of JSON."""
+    n = _group(fields["group"], fields["dim"])[0]
+    window = {
+        "none": {},
+        "recent = 0": dict(recent=0),
+        "recent": dict(recent=int(rng.integers(1, 20))),
+        "residual": dict(residual=n * int(rng.integers(1, 4))),
+    }[fields["window"]]
+    lengths = rng.integers(0, 60, fields["batch"])
+    lengths[rng.integers(fields["batch"])] = int(rng.integers(20, 60))
+    case = {**fields, "window": window, "appends": _appends(rng, fields["appends"], lengths)}
+    return json.dumps({**case, "seed": int(rng.integers(1 << 32))})
+
+
+def _appends(rng: np.random.Generator, kind: str, lengths: np.ndarray) -> list[list[int]]:
+    """Counts of each append."""
+    if kind == "at once":
+        return [lengths.tolist()]
+    if kind == "one by one":
+        return [(lengths > step).astype(int).tolist() for step in range(lengths.max())]
+    steps, left = [], lengths.copy()
+    while left.any():
+        step = np.minimum(left, rng.integers(0, 12, len(left)))
+        steps.append(step.tolist())
+        left = left - step
+    return steps
+
+
+def format_text(case: Fields) -> str:
+    parts = {"codes": case["codes"], "group": f"[{case['group']}]"}
+    parts |= {name: case[name] for name in ("scale", "zero", "range") if case[name]}
+    return ", ".join(f"{name} = {value}" for name, value in parts.items())
+
+
+def run(text: str) -> None:
+    """Compiled code against the reference: after all appends codes and metadata equal, attention within bounds."""
+    case = json.loads(text)
+    rng, fmt = np.random.default_rng(case["seed"]), format_text(case)
+    batch, heads, dim = case["batch"], case["heads"], case["dim"]
+    parameters = dict(dtype=case["dtype"], exact_first=case["exact_first"], **case["window"])
+    capacity = max(np.sum(case["appends"], axis=0)) + int(rng.integers(0, 9))
+    shape = (batch, heads, capacity, dim)
+    cache = kvq.Cache(*shape, kvq.Format(fmt), fill=0xFF, **parameters)
+    oracle = reference.Cache(reference.Format.parse(fmt), batch, heads, dim, capacity, **parameters)
+    # The other side is exact: it costs little to compile.
+    exact = kvq.Cache(*shape, kvq.Format("codes = none"), case["dtype"], fill=0xFF)
+    exact_oracle = reference.Cache(reference.Format(None), batch, heads, dim, capacity, case["dtype"])
+    for counts in case["appends"]:
+        tokens = max(counts) + int(rng.integers(0, 2))
+        for side in ((cache, oracle), (exact, exact_oracle)):
+            x = values(rng, (batch, heads, tokens, dim), case["input"])
+            if case["dtype"] == "f32":  # the largest float32, for an infinite element, is too much for any sum
+                x[np.isinf(x)] = 1e4
+            for b, count in enumerate(counts):
+                x[b, :, count:] = np.nan  # padding
+            for each in side:
+                each.append(x, counts)
+    check_storage(cache, oracle)
+
+    sides, oracles = [cache, exact], [oracle, exact_oracle]
+    if case["side"] == "values":
+        sides, oracles = sides[::-1], oracles[::-1]
+    q = rng.standard_normal((batch, heads * case["ratio"], case["q_len"], dim)).astype(DTYPES[case["input"]])
+    # Large scores saturate the softmax, where those in f32 and in f64 part.
+    largest = max(np.abs(oracles[0].values64(b)).max(initial=0) for b in range(batch))
+    options = dict(scale=1 / (dim * max(1, largest)), causal=case["causal"])
+    expected = reference.attention(q, *oracles, **options)
+    out = np.full(q.shape, np.nan, np.float32)
+    kvq.attention(q, *sides, **options, out=out, splits=case["splits"])
+    for b in range(batch):
+        error = relative_l2(out[b], expected[b])
+        assert error <= TOLERANCE, f"sequence {b}: relative L2 {error}"
+
+
+def check_storage(cache: kvq.Cache, oracle: reference.Cache) -> None:
+    """The stored bytes are the oracle's codes and metadata."""
+    assert cache.lengths.tolist() == oracle.lengths.tolist()
+    assert cache.flushed.tolist() == oracle.flushed.tolist()
+    storage = cache.storage()
+    for b, flushed in enumerate(cache.flushed.tolist()):
+        packed = np.ascontiguousarray(storage["codes"][b, :, :flushed]).view(np.uint8)
+        assert same(packed, reference.pack(oracle.codes(b), cache.format.bits)), f"codes of sequence {b}"
+        rows = flushed // cache.format.tokens
+        assert same(storage["scales"][b, :, :rows], oracle.scales(b)), f"scales of sequence {b}"
+        if cache.format.zero:
+            assert same(storage["zeros"][b, :, :rows], oracle.zeros(b)), f"zeros of sequence {b}"

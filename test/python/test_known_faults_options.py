@@ -1,0 +1,364 @@
+"""No option is accepted and ignored (vllm#14221, InfiniLM#552): every field, attribute and option changes what comes
+out, or is rejected.
+
+What there is to be set is read from where it is defined (error messages, the .td files, `kvq-opt --help`), so that
+something new fails here until it has a line in its table. A line is what is changed, from and to; everything else of it
+stays.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import kvq_mlir as kvq
+import pytest
+from kvq_mlir import _kvq
+from kvq_mlir.ir.decode_step import append_one, attend_to_one
+
+ROOT = Path(__file__).parents[2]
+KVQ_OPT = Path(_kvq.__file__).parents[2] / "bin/kvq-opt"
+SHAPE = (1, 2, 64)  # batch, KV heads, head_dim
+TILE, BUFFERS = "kvq-tile-pipeline", "kvq-tile-pipeline,kvq-bufferize-pipeline"
+
+
+def outcome(ir_text: str, passes: str) -> str:
+    """The IR after the passes, or the error."""
+    try:
+        return _kvq.run_pipeline(ir_text, f"builtin.module({passes})")
+    except kvq.Error as error:
+        return f"error: {error}"
+
+
+def lowered(fmt: str, windows: str = "") -> str:
+    """An append to a cache and attention over it, as structured ops."""
+    entries = [f"<side = {side}, format = {_named(fmt)}{windows}>" for side in ("keys", "values")]
+    found = outcome(append_one(SHAPE, "f16", "keys", entries[0]), TILE)
+    return found + outcome(attend_to_one(SHAPE, 2, "f16", entries), TILE)
+
+
+def _named(fmt: str) -> str:
+    return fmt if fmt.startswith("#") else f"#kvq.format<{fmt}>"
+
+
+def check(before: str, after: str) -> None:
+    assert not before.startswith("error") and not after.startswith("error"), (before[:300], after[:300])
+    assert before != after
+
+
+# --- formats and caches ----------------------------------------------------------------------------------------------
+
+I4, UI4 = "codes = i4, group = [1, 32], scale = f16", "codes = ui4, group = [1, 32], scale = f16, zero = min f16"
+POINT = "codes = ui4, group = [1, 32], scale = f16, zero = point f16"
+FORMAT_FIELDS = {
+    "codes": (I4, I4.replace("i4", "i8")),
+    "group": (I4, I4.replace("32", "16")),
+    "scale": (I4, I4.replace("f16", "f32")),
+    "zero": (UI4, UI4.replace("min", "point")),
+    "range": (I4, I4 + ", range = clip<0.5>"),
+    "rule": (I4, I4 + ", rule = #kvq.rule<scale = nearest>"),
+}
+NEAREST = "scale = nearest"
+RULE_FIELDS = {
+    "ties": (I4, "", "ties = away"),
+    "quotient": (I4, "", "quotient = reciprocal"),
+    "metadata": (I4, NEAREST, f"{NEAREST}, metadata = unrounded"),
+    "bounds": (I4, "", "bounds = full"),
+    "extremum": (I4, f"{NEAREST}, bounds = full", f"{NEAREST}, bounds = full, extremum = signed"),
+    "span": (POINT, "", "span = elements"),
+    "scale": (I4, "", NEAREST),
+    "least": (I4, NEAREST, f"{NEAREST}, least = 1.0e-6"),
+    "constant": (UI4, NEAREST, f"{NEAREST}, constant = 1.0"),
+    "fit": (UI4, NEAREST, f"{NEAREST}, fit = end"),
+    "precision": (I4, NEAREST, f"{NEAREST}, precision = f16"),
+}
+CACHE_PARAMETERS = {
+    "exact_first": ("", ", exact_first = 4"),
+    "recent": ("", ", recent = 4"),
+    "residual": (", recent = 4", ", residual = 4"),
+}
+
+
+def named_in_error(call, *arguments: str) -> set[str]:
+    """What an error says could have been given: "expected one of a, b, got ..." or "expected 'a', 'b' or 'c', got"."""
+    with pytest.raises(kvq.Error) as caught:
+        call(*arguments)
+    return set(re.findall(r"\w+", re.search("expected (?:one of )?(.*?), got", str(caught.value))[1])) - {"or"}
+
+
+def test_every_field_of_a_format_is_in_the_table():
+    assert named_in_error(kvq.Format, "nothing = 1") == FORMAT_FIELDS.keys()
+
+
+@pytest.mark.parametrize("field", FORMAT_FIELDS)
+def test_fields_of_formats(field):
+    before, after = FORMAT_FIELDS[field]
+    check(lowered(before), lowered(after))
+
+
+def parameters_of(attribute: str, path: str) -> set[str]:
+    """The parameters of an attribute or type that are defined in a .td file."""
+    text = (ROOT / "include/kvq/IR" / path).read_text()
+    definition = text[text.index(f"def KVQ_{attribute}") :]
+    definition = definition[definition.index("let parameters") :]
+    return set(re.findall(r":\$(\w+)", definition[: definition.index(");")]))
+
+
+def test_every_field_of_a_rule_is_in_the_table():
+    assert parameters_of("RuleAttr", "KVQRules.td") == RULE_FIELDS.keys()
+
+
+@pytest.mark.parametrize("field", RULE_FIELDS)
+def test_fields_of_rules(field):
+    fmt, before, after = RULE_FIELDS[field]
+    check(*(lowered(f"{fmt}, rule = #kvq.rule<{rule}>" if rule else fmt) for rule in (before, after)))
+
+
+def test_every_parameter_of_a_cache_is_in_the_table():
+    assert named_in_error(_kvq.Footprint, "!kvq.cache<1x1x1x8xf16, #kvq.format<codes = none>, nothing = 1>") == (
+        CACHE_PARAMETERS.keys()
+    )
+
+
+@pytest.mark.parametrize("parameter", CACHE_PARAMETERS)
+def test_parameters_of_caches(parameter):
+    before, after = CACHE_PARAMETERS[parameter]
+    check(lowered(I4, before), lowered(I4, after))
+
+
+# --- attributes of ops -----------------------------------------------------------------------------------------------
+
+CACHE = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>, exact_first = 4, recent = 8>"
+VALUE_OPS = {
+    "quantize": (
+        "%x: tensor<4x64xf16>, %c: tensor<4x64xi8>, %s: tensor<4x2xf16>",
+        "%0:2 = kvq.quantize {0} ins(%x : tensor<4x64xf16>) outs(%c, %s : tensor<4x64xi8>, tensor<4x2xf16>) "
+        "-> tensor<4x64xi8>, tensor<4x2xf16>",
+        "%0#0 : tensor<4x64xi8>",
+    ),
+    "dequantize": (
+        "%x: tensor<4x64xf16>, %c: tensor<4x64xi8>, %s: tensor<4x2xf16>",
+        "%0 = kvq.dequantize {0} ins(%c, %s : tensor<4x64xi8>, tensor<4x2xf16>) outs(%x : tensor<4x64xf16>) "
+        "-> tensor<4x64xf16>",
+        "%0 : tensor<4x64xf16>",
+    ),
+    "pack": (
+        "%c: tensor<4x64xi8>, %p: tensor<4x32xi8>",
+        "%0 = kvq.pack {0} ins(%c : tensor<4x64xi8>) outs(%p : tensor<4x32xi8>) -> tensor<4x32xi8>",
+        "%0 : tensor<4x32xi8>",
+    ),
+    "unpack": (
+        "%c: tensor<4x64xi8>, %p: tensor<4x32xi8>",
+        "%0 = kvq.unpack {0} ins(%p : tensor<4x32xi8>) outs(%c : tensor<4x64xi8>) -> tensor<4x64xi8>",
+        "%0 : tensor<4x64xi8>",
+    ),
+}
+F4 = "codes = f4E2M1FN, group = [1, 32], scale = f16"
+ATTENTION = (
+    "%q: tensor<1x2x3x64xf32>, %c: !c, %n: tensor<1xi64>, %f: tensor<1xi64>",
+    "%0 = kvq.attention ins(%q, %c, %c : tensor<1x2x3x64xf32>, !c, !c) lengths(%n : tensor<1xi64>) "
+    "key_flushed(%f : tensor<1xi64>) value_flushed(%f : tensor<1xi64>) outs(%q : tensor<1x2x3x64xf32>) "
+    "{{{0}}} -> tensor<1x2x3x64xf32>",
+    "%0 : tensor<1x2x3x64xf32>",
+)
+PARTIAL = (
+    "%q: tensor<2x64xf32>, %c: !c, %b: index, %lo: index, %hi: index, %f: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
+    "%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, !c, !c) at [%b, %b] tokens [%lo to %hi] "
+    "flushed [%f, %f] outs(%q, %m, %s : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) {{{0}}} "
+    "-> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
+    "%0#0 : tensor<2x64xf32>",
+)
+LOAD = (
+    "%c: !c, %b: index, %lo: index, %hi: index",
+    "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
+    "%0 : tensor<?x64xf16>",
+)
+TRUNCATE = (
+    "%n: tensor<1xi64>, %f: tensor<1xi64>, %to: tensor<1xi64>",
+    "%0, %1 = kvq.truncate {0} lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>) to(%to : tensor<1xi64>) "
+    "-> tensor<1xi64>, tensor<1xi64>",
+    "%1 : tensor<1xi64>",
+)
+COUNT_SATURATED = (
+    "%x: tensor<4x64xf16>, %s: tensor<4x2xf16>, %n: tensor<i64>",
+    "%0 = kvq.count_saturated {0} ins(%x, %s : tensor<4x64xf16>, tensor<4x2xf16>) outs(%n : tensor<i64>) "
+    "-> tensor<i64>",
+    "%0 : tensor<i64>",
+)
+REGIONS = "key_region = #kvq.region<{}>, value_region = #kvq.region<{}>, tile = {}"
+AT = "<{}> at [%b, %b] tokens [%lo to %hi] {{tile = {}}}"
+VALUES_OF = "func.func(kvq-decompose-values)"
+# Of each attribute: the op, its attributes before and after, and the passes that read them.
+OP_ATTRIBUTES = {
+    **{f"{op}.format": (text, _named(I4), _named(F4), VALUES_OF) for op, text in VALUE_OPS.items()},
+    "pack.format": (VALUE_OPS["pack"], _named(I4), _named(I4.replace("i4", "i8")), VALUES_OF),
+    "count_saturated.format": (COUNT_SATURATED, _named(I4), _named(F4), VALUES_OF),
+    "truncate.cache_type": (TRUNCATE, CACHE, CACHE.replace("= 4", "= 5"), "kvq-expand-caches"),
+    "attention.scale": (ATTENTION, "scale = 1.0 : f32", "scale = 0.5 : f32", TILE),
+    "attention.causal": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, causal", TILE),
+    "partial_attention.key_region": (
+        *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("codes", "first", 8)),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "partial_attention.value_region": (
+        *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "recent", 8)),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "partial_attention.tile": (
+        *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "first", 16)),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
+    "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
+}
+
+
+def attributes_in_td() -> set[str]:
+    """ "op.attribute" of each op of KVQOps.td."""
+    text = (ROOT / "include/kvq/IR/KVQOps.td").read_text()
+    arguments = re.compile(r"let arguments = \(ins(.*?)\);", re.DOTALL)
+    attribute = re.compile(r"(?:Attr\w*(?:<\[?\w+\]?>+)?|FormatInterface|Prop\w*):\$(\w+)")
+    (shared,) = (attribute.findall(arguments.search(text[text.index("class KVQ_ValueOp") :])[1]),)
+    found = set()
+    for definition in re.split(r"\ndef ", text)[1:]:
+        if not (name := re.match(r'KVQ_\w+ : (KVQ_Op|KVQ_ValueOp)<"(\w+)"', definition)):
+            continue
+        own = arguments.search(definition)
+        names = shared if name[1] == "KVQ_ValueOp" else attribute.findall(own[1]) if own else []
+        found |= {f"{name[2]}.{attribute}" for attribute in names}
+    return found
+
+
+def test_every_attribute_of_an_op_is_in_the_table():
+    assert attributes_in_td() == OP_ATTRIBUTES.keys()
+
+
+def module_of(op: tuple[str, str, str], attributes: str) -> str:
+    parameters, body, result = op
+    return f"""!c = {CACHE}
+func.func @f({parameters}) -> {result.partition(" : ")[2]} {{
+  {body.format(attributes)}
+  return {result}
+}}"""
+
+
+@pytest.mark.parametrize("name", OP_ATTRIBUTES)
+def test_attributes_of_ops(name):
+    op, before, after, passes = OP_ATTRIBUTES[name]
+    found = [outcome(module_of(op, attributes), passes) for attributes in (before, after)]
+    if name == "pack.format":  # the bits are all that it reads of the format, and they are in the types too
+        assert found[1].startswith("error"), found[1]
+        found[1] = ""
+    check(*found)
+
+
+@pytest.mark.parametrize("op", ["attention", "partial_attention"])
+def test_misspelt_attributes_are_rejected(op):
+    text = {"attention": ATTENTION, "partial_attention": PARTIAL}[op]
+    written = "scale = 1.0 : f32, casual" if op == "attention" else "tiles = 4"
+    name = written.split()[-1] if op == "attention" else "tiles"
+    assert f"'kvq.{op}' op has no attribute '{name}': expected one of " in outcome(module_of(text, written), TILE)
+
+
+# --- options of passes and pipelines ---------------------------------------------------------------------------------
+
+STEP = attend_to_one((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}, recent = 40>"])
+GPU_STEP = attend_to_one((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"])  # workgroup memory is small
+KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"
+# Of each option: the passes with "{}" for the options of the one in question, and two settings.
+OPTIONS = {
+    "convert-kvq-to-gpu.block-size": (f"{BUFFERS},func.func(convert-kvq-to-gpu{{}})", "64", "128"),
+    "convert-kvq-to-vector.vector-width": (f"{BUFFERS},func.func(convert-kvq-to-vector{{}})", "8", "16"),
+    "kvq-attach-nvvm-target.chip": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "sm_80", "sm_90a"),
+    "kvq-attach-nvvm-target.ptx": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "80", "84"),
+    "kvq-split-tokens.splits": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "2"),
+    "kvq-tile-attention.tile-tokens": (
+        *("kvq-apply-policy,func.func(kvq-split-tokens,kvq-tile-attention{})", "64", "32"),
+    ),
+    "kvq-tile-pipeline.splits": ("kvq-tile-pipeline{}", "1", "2"),
+    "kvq-tile-pipeline.tile-tokens": ("kvq-tile-pipeline{}", "64", "32"),
+    "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.splits": ("kvq-cpu-pipeline{}", "1", "2"),
+    "kvq-cpu-pipeline.tile-tokens": ("kvq-cpu-pipeline{}", "64", "32"),
+    "kvq-cpu-pipeline.vector-width": ("kvq-cpu-pipeline{}", "8", "16"),
+    "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{}", "64", "128"),
+    "kvq-nvvm-pipeline.chip": ("kvq-nvvm-pipeline{}", "sm_80", "sm_90a"),
+    "kvq-nvvm-pipeline.format": ("kvq-nvvm-pipeline{}", "isa", "''"),
+    "kvq-nvvm-pipeline.ptx": ("kvq-nvvm-pipeline{}", "80", "84"),
+    "kvq-nvvm-pipeline.splits": ("kvq-nvvm-pipeline{}", "1", "2"),
+    "kvq-nvvm-pipeline.tile-tokens": ("kvq-nvvm-pipeline{}", "64", "32"),
+    "kvq-kernels-to-nvvm-pipeline.chip": (f"{KERNELS},kvq-kernels-to-nvvm-pipeline{{}}", "sm_80", "sm_90a"),
+    "kvq-kernels-to-nvvm-pipeline.format": (f"{KERNELS},kvq-kernels-to-nvvm-pipeline{{}}", "isa", "''"),
+    "kvq-kernels-to-nvvm-pipeline.ptx": (f"{KERNELS},kvq-kernels-to-nvvm-pipeline{{}}", "80", "84"),
+}
+# These say something, and change no IR.
+SAID = {
+    "kvq-report-footprint.capacity": ("{output=table capacity=7}", "{output=table capacity=8}"),
+    "kvq-report-footprint.output": ("{output=json}", "{output=table}"),
+}
+CHECKS = {"kvq-verify-fused.max-bytes": "100", "kvq-verify-fused.max-tokens": "4"}  # too little, which is an error
+TESTED_IN_LIT = {"kvq-apply-policy.policy-file"}  # test/Transforms/apply-policy-file.mlir
+REJECTED = {
+    "splits": ("0", "at least 1"),
+    "tile-tokens": ("0", "at least 1"),
+    "vector-width": ("3", "power of two"),
+    "block-size": ("0", "1 to 1024"),
+    "chip": ("sm_1", "sm_1"),
+    "capacity": ("-7", "at least 0"),
+}
+
+
+def options_in_help() -> set[str]:
+    """ "pass.option" of each pass and pipeline of the project."""
+    text = subprocess.run([KVQ_OPT, "--help"], capture_output=True, text=True, check=True).stdout
+    found, owner = set(), ""
+    for line in text.splitlines():
+        if named := re.match(r"      --([\w-]+)", line):
+            owner = named[1] if "kvq" in named[1] else ""
+        elif (option := re.match(r"        --([\w-]+)", line)) and owner:
+            found.add(f"{owner}.{option[1]}")
+    return found
+
+
+def test_every_option_is_in_a_table():
+    assert options_in_help() == {*OPTIONS, *SAID, *CHECKS, *TESTED_IN_LIT}
+
+
+def step_for(name: str) -> str:
+    return GPU_STEP if "gpu" in name or "nvvm" in name else STEP
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_change_the_ir(name):
+    passes, before, after = OPTIONS[name]
+    option = name.partition(".")[2]
+    check(*(outcome(step_for(name), passes.replace("{}", f"{{{option}={value}}}")) for value in (before, after)))
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_options_change_what_is_said(name, capfd):
+    said = []
+    for options in SAID[name]:
+        outcome(STEP, f"kvq-apply-policy,kvq-report-footprint{options}")
+        said.append(capfd.readouterr().err)
+    assert said[0] and said[1] and said[0] != said[1]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_options_change_what_is_checked(name):
+    option = name.partition(".")[2]
+    assert not outcome(STEP, f"{BUFFERS},kvq-verify-fused").startswith("error")
+    assert outcome(STEP, f"{BUFFERS},kvq-verify-fused{{{option}={CHECKS[name]}}}").startswith("error")
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name.partition(".")[2] in REJECTED])
+def test_values_that_mean_nothing_are_rejected(name):
+    option = name.partition(".")[2]
+    value, message = REJECTED[option]
+    found = outcome(step_for(name), OPTIONS[name][0].replace("{}", f"{{{option}={value}}}"))
+    assert found.startswith("error") and message in found, found[:300]
+
+
+def test_unknown_options_are_rejected():
+    for owner in {name.partition(".")[0] for name in options_in_help()}:
+        passes = f"{owner}{{nothing=1}}"
+        assert "nothing" in outcome(STEP, passes), owner
