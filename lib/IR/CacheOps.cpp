@@ -14,6 +14,32 @@ using namespace mlir::kvq;
 // EmptyOp, FromComponentsOp
 //===----------------------------------------------------------------------===//
 
+/// Checks that `values` have the types of as many components.
+static LogicalResult verifyComponents(Operation *op,
+                                      ArrayRef<StorageComponent> components,
+                                      OperandRange values) {
+  for (auto [component, value] : llvm::zip_equal(components, values))
+    if (value.getType() != component.getTensorType())
+      return op->emitOpError("expected ")
+             << component.getName() << " of type "
+             << component.getTensorType() << ", got " << value.getType();
+  return success();
+}
+
+/// Checks that the components that its type says are given to `op`.
+static LogicalResult verifyGiven(EmptyOp op) {
+  SmallVector<StorageComponent> given;
+  for (const StorageComponent &component :
+       op.getCache().getType().getComponents())
+    if (component.given)
+      given.push_back(component);
+  if (given.size() != op.getGiven().size())
+    return op.emitOpError("expected ") << given.size()
+                                       << " given components, got "
+                                       << op.getGiven().size();
+  return verifyComponents(op, given, op.getGiven());
+}
+
 LogicalResult EmptyOp::verify() {
   CacheType cache = getCache().getType();
   if (cache.isPaged() != bool(getPages()))
@@ -25,7 +51,7 @@ LogicalResult EmptyOp::verify() {
         "expected no capacity operand, as the storage of a paged "
         "cache is its pages");
   if (cache.isPaged())
-    return success();
+    return verifyGiven(*this);
   if (cache.isRing() && getCapacity())
     return emitOpError("expected no capacity operand, as the storage of a ring "
                        "does not depend on it");
@@ -37,7 +63,7 @@ LogicalResult EmptyOp::verify() {
     return emitOpError("expected no capacity operand, as the type's capacity "
                        "is ")
            << cache.getCapacity();
-  return success();
+  return verifyGiven(*this);
 }
 
 LogicalResult FromComponentsOp::verify() {
@@ -47,12 +73,7 @@ LogicalResult FromComponentsOp::verify() {
     return emitOpError("expected ")
            << components.size() << " storage components, got "
            << getComponents().size();
-  for (auto [component, value] : llvm::zip_equal(components, getComponents()))
-    if (value.getType() != component.getTensorType())
-      return emitOpError("expected ")
-             << component.getName() << " of type " << component.getTensorType()
-             << ", got " << value.getType();
-  return success();
+  return verifyComponents(*this, components, getComponents());
 }
 
 //===----------------------------------------------------------------------===//

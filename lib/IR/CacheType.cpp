@@ -17,24 +17,6 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-StringRef mlir::kvq::stringifyComponentKind(ComponentKind kind) {
-  switch (kind) {
-  case ComponentKind::Codes:
-    return "codes";
-  case ComponentKind::Values:
-    return "values";
-  case ComponentKind::Scales:
-    return "scales";
-  case ComponentKind::Zeros:
-    return "zeros";
-  case ComponentKind::First:
-    return "first";
-  case ComponentKind::Recent:
-    return "recent";
-  }
-  llvm_unreachable("unknown storage component");
-}
-
 std::string StorageComponent::getName() const {
   std::string name = stringifyComponentKind(kind).str();
   return segment ? name + "." + std::to_string(*segment) : name;
@@ -189,7 +171,13 @@ verifySegments(function_ref<InFlightDiagnostic()> emitError,
       diagnostic << "segment [" << begin << ":" << end << "]: ";
       return diagnostic;
     };
-    bool isExact = cast<FormatInterface>(format).isExact();
+    auto segment = cast<FormatInterface>(format);
+    bool isExact = segment.isExact();
+    // The query and the accumulator are prepared for whole rows.
+    if (segment.getCore() != segment)
+      return emitHere()
+             << "expected no rotation and no center in a segment, got "
+             << format;
     // One page table says where the rows of all segments are.
     if (isExact && page && (exactFirst != 0 || recent || residual))
       return emitHere()
@@ -337,6 +325,15 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     components.push_back(
         {kind, {blocks, heads, rows, rowSize}, element, kAlignment});
   };
+  // One row, the same for all sequences.
+  auto addGiven = [&](ComponentKind kind, int64_t heads, int64_t rowSize,
+                      Type element) {
+    components.push_back({kind,
+                          {1, heads, 1, rowSize},
+                          element,
+                          kAlignment,
+                          /*given=*/true});
+  };
   auto addWindow = [&](ComponentKind kind, int64_t rows) {
     if (rows != 0)
       components.push_back({kind,
@@ -354,10 +351,22 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     addRows(ComponentKind::Codes, heads, rows, format.getPackedBytes(headDim),
             IntegerType::get(type.getContext(), 8));
     int64_t groupHeads = heads / type.getGroupHeads();
-    addRows(ComponentKind::Scales, groupHeads, groupRows, groupsPerRow,
-            format.getScaleType());
+    auto addMetadata = [&](ComponentKind kind, Type element) {
+      if (format.hasStaticRange())
+        addGiven(kind, groupHeads, groupsPerRow, element);
+      else
+        addRows(kind, groupHeads, groupRows, groupsPerRow, element);
+    };
+    addMetadata(ComponentKind::Scales, format.getScaleType());
     if (Type zero = format.getZeroType())
-      addRows(ComponentKind::Zeros, groupHeads, groupRows, groupsPerRow, zero);
+      addMetadata(ComponentKind::Zeros, zero);
+    if (Type outer = format.getOuterScaleType())
+      addGiven(ComponentKind::OuterScales, groupHeads, /*rowSize=*/1, outer);
+    if (Type center = format.getCenterType())
+      addGiven(ComponentKind::Means, heads, headDim, center);
+    if (format.getRotation() != 0)
+      addGiven(ComponentKind::Signs, /*heads=*/1, headDim,
+               IntegerType::get(type.getContext(), 8));
   }
   addWindow(ComponentKind::First, type.getExactFirst());
   addWindow(ComponentKind::Recent, type.getRecentRows());

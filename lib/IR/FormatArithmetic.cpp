@@ -44,6 +44,16 @@ static double getScaleCap(Type type, double largest) {
   return cap.isFinite() ? cap.convertToDouble() : limit.convertToDouble();
 }
 
+/// The largest scale that `format` stores.
+static double getStoredCap(FormatAttr format, const Codec &codec) {
+  // An outer scale is small enough for any stored one.
+  if (format.getOuter())
+    return APFloat::getLargest(getSemantics(format.getScale()))
+        .convertToDouble();
+  double largest = std::max(codec.getLargest(), -codec.getLowest());
+  return getScaleCap(format.getScale(), largest);
+}
+
 /// `extent` as a multiple of the smallest positive value of `type`; exact
 /// where the scale is subnormal.
 static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
@@ -61,28 +71,50 @@ static Value buildUnits(OpBuilder &b, Location loc, Value extent, Type type) {
   return extent;
 }
 
-/// The stored scale of a group whose values span `extent`, 0 or more, in
-/// `steps` steps, for codes up to `largest` (rules R3 to R5). Where the type
-/// loses precision the scale is rounded up, so that it covers the group and is
-/// 0 only for extent 0; with `covers` coarse types are rounded up everywhere.
-static Value buildCoveringScale(OpBuilder &b, Location loc, Value extent,
-                                double steps, double largest, Type type,
-                                bool covers) {
+/// The smallest multiple of the smallest positive value of `type` that covers
+/// `extent`, divided as `divide` does and by `outer`, which may be null.
+static Value buildCovering(OpBuilder &b, Location loc, Value extent, Value outer,
+                           Type type, function_ref<Value(Value)> divide) {
+  Value units;
+  if (!outer) {
+    units = divide(buildUnits(b, loc, extent, type));
+    units = math::CeilOp::create(b, loc, units);
+  } else {
+    // The second division may underflow (rule R17).
+    units = arith::DivFOp::create(b, loc, divide(extent), outer);
+    units = math::CeilOp::create(b, loc, buildUnits(b, loc, units, type));
+    Value some =
+        arith::MaximumFOp::create(b, loc, units, buildF32(b, loc, 1.0));
+    Value isPositive = arith::CmpFOp::create(
+        b, loc, arith::CmpFPredicate::OGT, extent, buildF32(b, loc, 0.0));
+    units = arith::SelectOp::create(b, loc, isPositive, some, units);
+  }
+  double unit = APFloat::getSmallest(getSemantics(type)).convertToDouble();
+  return arith::MulFOp::create(b, loc, units, buildF32(b, loc, unit));
+}
+
+/// The stored scale of a group whose range is `range`, 0 or more (rules R3 to R5
+/// and R17). Where the type loses precision the scale is rounded up, so that it
+/// covers the group and is 0 only for extent 0; coarse types are rounded up
+/// everywhere where the codec asks for it. `outer` is the outer scale, or null.
+static Value buildCoveringScale(OpBuilder &b, Location loc, FormatAttr format,
+                                const Codec &codec, const GroupRange &range,
+                                Value outer) {
+  Type type = format.getScale();
   const llvm::fltSemantics &semantics = getSemantics(type);
   auto divide = [&](Value value) -> Value {
-    if (steps == 1.0)
+    if (range.steps == 1.0)
       return value;
-    return arith::DivFOp::create(b, loc, value, buildF32(b, loc, steps));
+    return arith::DivFOp::create(b, loc, value, buildF32(b, loc, range.steps));
   };
-  Value scale = divide(extent);
-  Value capped = buildClamp(b, loc, scale, 0.0, getScaleCap(type, largest));
+  Value scale = divide(range.extent);
+  if (outer)
+    scale = arith::DivFOp::create(b, loc, scale, outer);
+  Value capped = buildClamp(b, loc, scale, 0.0, getStoredCap(format, codec));
   if (isa<Float8E8M0FNUType>(type))
     return buildRoundUp(b, loc, capped, type);
 
-  Value units = divide(buildUnits(b, loc, extent, type));
-  Value covering = arith::MulFOp::create(
-      b, loc, math::CeilOp::create(b, loc, units),
-      buildF32(b, loc, APFloat::getSmallest(semantics).convertToDouble()));
+  Value covering = buildCovering(b, loc, range.extent, outer, type, divide);
 
   Value smallestNormal = buildF32(
       b, loc, APFloat::getSmallestNormalized(semantics).convertToDouble());
@@ -93,7 +125,7 @@ static Value buildCoveringScale(OpBuilder &b, Location loc, Value extent,
     return stored;
   if (type.isF16())
     return arith::TruncFOp::create(b, loc, type, stored);
-  if (covers && isa<Float8E4M3FNType>(type))
+  if (codec.needsCoveringScale() && isa<Float8E4M3FNType>(type))
     return buildRoundUp(b, loc, stored, type);
   return buildRound(b, loc, stored, type);
 }
@@ -215,7 +247,7 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
   if (getZeroKind() != ZeroKind::Point)
     return buildExtend(b, loc, zero);
   Value distance = arith::MulFOp::create(b, loc, buildPointValue(b, loc, zero),
-                                         buildExtend(b, loc, scale));
+                                         scale);
   return arith::NegFOp::create(b, loc, distance);
 }
 
@@ -223,27 +255,65 @@ Value FormatAttr::buildOffset(OpBuilder &b, Location loc, Value scale,
 // Metadata and codes
 //===----------------------------------------------------------------------===//
 
+/// The least and the largest of what a given zero may be (rule R23).
+static std::pair<double, double> getZeroBounds(Type type, const Codec &codec) {
+  if (!isa<FloatType>(type))
+    return {0.0, codec.getLargest()};
+  double largest = APFloat::getLargest(getSemantics(type)).convertToDouble();
+  return {-largest, largest};
+}
+
+std::pair<double, double>
+FormatAttr::getGivenBounds(ComponentKind kind) const {
+  std::unique_ptr<Codec> codec = getCodec(getCodes());
+  if (kind == ComponentKind::Zeros)
+    return getZeroBounds(getZero(), *codec);
+  if (kind == ComponentKind::OuterScales)
+    return {std::ldexp(1.0, -100), std::ldexp(1.0, 100)};
+  if (kind == ComponentKind::Signs)
+    return {-1.0, 1.0};
+  if (kind == ComponentKind::Means) {
+    double largest =
+        APFloat::getLargest(getSemantics(getCenter())).convertToDouble();
+    return {-largest, largest};
+  }
+  assert(kind == ComponentKind::Scales && "not a given component");
+  double least =
+      APFloat::getSmallest(getSemantics(getScale())).convertToDouble();
+  return {least, getStoredCap(*this, *codec)};
+}
+
+/// `scale` as the rule stores it, over the outer scale where there is one.
+static Value storeScale(OpBuilder &b, Location loc, FormatAttr format,
+                        const Codec &codec, Value scale,
+                        const GroupRange &range, Value outer) {
+  if (outer)
+    scale = arith::DivFOp::create(b, loc, scale, outer);
+  return RuleArithmetic(b, loc, format, codec)
+      .store(scale, range, format.getScale(), getStoredCap(format, codec));
+}
+
+static Value buildIsNaN(OpBuilder &b, Location loc, Value value) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
+}
+
 bool FormatAttr::encodesUnrounded() const {
   return getRule().getMetadata() == RuleMetadata::Unrounded;
 }
 
 GroupMetadata FormatAttr::buildMetadata(OpBuilder &b, Location loc,
-                                        ValueRange statistics,
-                                        Value candidate) const {
+                                        ValueRange statistics, Value candidate,
+                                        Value outer) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   RuleArithmetic rule(b, loc, *this, *codec);
   GroupRange range = buildRange(b, loc, *this, rule, statistics, candidate);
   GroupMetadata metadata;
   Value scale;
   if (getRule().getScale() == RuleScale::Covering) {
-    metadata.scale = buildCoveringScale(b, loc, range.extent, range.steps,
-                                        codec->getLargest(), getScale(),
-                                        codec->needsCoveringScale());
+    metadata.scale = buildCoveringScale(b, loc, *this, *codec, range, outer);
   } else {
-    double largest = std::max(codec->getLargest(), -codec->getLowest());
     scale = rule.scale(range);
-    metadata.scale =
-        rule.store(scale, range, getScale(), getScaleCap(getScale(), largest));
+    metadata.scale = storeScale(b, loc, *this, *codec, scale, range, outer);
   }
   metadata.encodeScale = encodesUnrounded() ? scale : metadata.scale;
   if (getZeroKind() == ZeroKind::None)
@@ -251,11 +321,21 @@ GroupMetadata FormatAttr::buildMetadata(OpBuilder &b, Location loc,
 
   Value zero = range.min;
   if (getZeroKind() == ZeroKind::Point)
-    zero = rule.zeroPoint(zero, buildExtend(b, loc, metadata.encodeScale),
-                          getZeroType());
+    zero = rule.zeroPoint(
+        zero,
+        encodesUnrounded() ? scale
+                           : buildScaleValue(b, loc, metadata.scale, outer),
+        getZeroType());
   metadata.zero = storeZero(b, loc, zero, getZeroType());
   metadata.encodeZero = encodesUnrounded() ? zero : metadata.zero;
   return metadata;
+}
+
+Value FormatAttr::buildScaleValue(OpBuilder &b, Location loc, Value scale,
+                                  Value outer) const {
+  scale = buildExtend(b, loc, scale);
+  return outer ? arith::MulFOp::create(b, loc, scale, outer).getResult()
+               : scale;
 }
 
 /// The number that is rounded to the code of `value`, where the f32 `scale` is
@@ -276,12 +356,15 @@ Value FormatAttr::buildEncode(OpBuilder &b, Location loc, Value value,
                               Value scale, Value zero) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   RuleArithmetic rule(b, loc, *this, *codec);
-  scale = buildExtend(b, loc, scale);
   Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
   // Scale 0 or NaN: code 0. Only there is the quotient NaN, which must not
-  // reach the conversion to a code (rule R8).
-  number = rule.whereUsable(scale, number,
-                            buildF32(b, loc, codec->getNumberOfZero()));
+  // reach the conversion to a code (rule R8), or where a NaN has not made the
+  // scale one (rule R23).
+  Value numberOfZero = buildF32(b, loc, codec->getNumberOfZero());
+  if (hasStaticRange())
+    number = arith::SelectOp::create(b, loc, buildIsNaN(b, loc, value),
+                                     numberOfZero, number);
+  number = rule.whereUsable(scale, number, numberOfZero);
   return codec->buildCode(b, loc, number);
 }
 
@@ -290,14 +373,16 @@ Value FormatAttr::buildSaturates(OpBuilder &b, Location loc, Value value,
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
   RuleArithmetic rule(b, loc, *this, *codec);
   auto [low, high] = codec->getBounds();
-  scale = buildExtend(b, loc, scale);
   Value number = buildQuotient(b, loc, *this, rule, value, scale, zero);
   Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, number,
                                       buildF32(b, loc, low));
   Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, number,
                                       buildF32(b, loc, high));
-  return arith::AndIOp::create(b, loc, rule.isUsable(scale),
-                               arith::OrIOp::create(b, loc, below, above));
+  Value beyond = arith::OrIOp::create(b, loc, below, above);
+  if (hasStaticRange())
+    beyond =
+        arith::OrIOp::create(b, loc, beyond, buildIsNaN(b, loc, value));
+  return arith::AndIOp::create(b, loc, rule.isUsable(scale), beyond);
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,17 +405,14 @@ std::pair<Value, Value> FormatAttr::buildFitTerms(OpBuilder &b, Location loc,
 }
 
 Value FormatAttr::buildFittedScale(OpBuilder &b, Location loc, Value first,
-                                   Value second) const {
+                                   Value second, Value outer) const {
   std::unique_ptr<Codec> codec = getFormatCodec(*this);
-  RuleArithmetic rule(b, loc, *this, *codec);
-  double largest = std::max(codec->getLargest(), -codec->getLowest());
   Value scale = arith::DivFOp::create(b, loc, first, second);
   // Where there is nothing to weight, or a NaN, which shows in the scale.
   Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
                                        second, buildF32(b, loc, 0.0));
   scale = arith::SelectOp::create(b, loc, isZero, buildF32(b, loc, 0.0), scale);
-  return rule.store(scale, GroupRange(), getScale(),
-                    getScaleCap(getScale(), largest));
+  return storeScale(b, loc, *this, *codec, scale, GroupRange(), outer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,8 +429,7 @@ Value FormatAttr::buildDecode(OpBuilder &b, Location loc, Value code,
   if (getZeroKind() == ZeroKind::Point)
     number =
         arith::SubFOp::create(b, loc, number, buildPointValue(b, loc, zero));
-  Value value =
-      arith::MulFOp::create(b, loc, number, buildExtend(b, loc, scale));
+  Value value = arith::MulFOp::create(b, loc, number, scale);
   if (getZeroKind() != ZeroKind::Min)
     return value;
   return arith::AddFOp::create(b, loc, value, buildExtend(b, loc, zero));

@@ -28,11 +28,13 @@ namespace {
 struct FormatFields {
   Attribute codes;
   std::optional<std::pair<int64_t, int64_t>> group;
-  Type scale;
+  Type scale, outer;
   ZeroKind zeroKind = ZeroKind::None;
   Type zero;
   std::optional<RangePolicy> range;
   APFloat clip = APFloat(1.0f);
+  Type center;
+  int64_t rotation = 0;
   int64_t steps = 1;
   std::optional<int64_t> heads;
   RuleAttr rule;
@@ -83,8 +85,8 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   fields.range = symbolizeRangePolicy(name);
   if (!fields.range)
     return parser.emitError(loc)
-           << "expected range absmax, minmax, clip<ratio>, search<steps>, rms "
-              "or norm, got '"
+           << "expected range absmax, minmax, clip<ratio>, search<steps>, rms, "
+              "norm or static, got '"
            << name << "'";
   if (fields.range == RangePolicy::Clip)
     return failure(parser.parseLess() ||
@@ -94,6 +96,35 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
     return failure(parser.parseLess() || parser.parseInteger(fields.steps) ||
                    parser.parseGreater());
   return success();
+}
+
+/// Parses `hadamard<n>`.
+static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  if (name != "hadamard")
+    return parser.emitError(loc)
+           << "expected rotation hadamard<channels>, got '" << name << "'";
+  if (parser.parseLess() || parser.parseInteger(fields.rotation) ||
+      parser.parseGreater())
+    return failure();
+  // 0 stands for none.
+  if (fields.rotation < 2)
+    return parser.emitError(loc)
+           << "expected a rotation of 2 or more channels, got "
+           << fields.rotation;
+  return success();
+}
+
+/// Parses `S` or `S of O`.
+static ParseResult parseScale(AsmParser &parser, FormatFields &fields) {
+  if (parser.parseType(fields.scale))
+    return failure();
+  if (failed(parser.parseOptionalKeyword("of")))
+    return success();
+  return parser.parseType(fields.outer);
 }
 
 static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
@@ -133,17 +164,21 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
   if (name == "heads")
     return parseExtent(parser, fields.heads.emplace());
   if (name == "scale")
-    return parser.parseType(fields.scale);
+    return parseScale(parser, fields);
   if (name == "zero")
     return parseZero(parser, fields);
   if (name == "range")
     return parseRange(parser, fields);
+  if (name == "rotate")
+    return parseRotation(parser, fields);
+  if (name == "center")
+    return parser.parseType(fields.center);
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
-  return parser.emitError(loc) << "expected one of codes, group, heads, scale, "
-                                  "zero, range, rule, got "
-                                  "'"
-                               << name << "'";
+  return parser.emitError(loc)
+         << "expected one of codes, group, heads, scale, zero, range, rotate, "
+            "center, rule, got '"
+         << name << "'";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
@@ -162,7 +197,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, heads, scale, zero, range or rule";
+           "group, heads, scale, zero, range, rotate, center or rule";
     return {};
   }
   if (exact)
@@ -177,9 +212,10 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
                                                         : RangePolicy::AbsMax);
   return parser.getChecked<FormatAttr>(
       loc, parser.getContext(), fields.codes, fields.group->first,
-      fields.group->second, fields.scale, fields.zeroKind, fields.zero, range,
-      fields.clip, fields.steps, fields.heads.value_or(1),
-      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()));
+      fields.group->second, fields.scale, fields.outer, fields.zeroKind,
+      fields.zero, range, fields.clip, fields.steps, fields.heads.value_or(1),
+      fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
+      fields.center, fields.rotation);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -202,6 +238,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printExtent(printer, getHeads());
     }
     printer << ", scale = " << getScale();
+    if (getOuter())
+      printer << " of " << getOuter();
     if (getZero())
       printer << ", zero = " << stringifyZeroKind(getZeroKind()) << " "
               << getZero();
@@ -210,6 +248,10 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
+    if (getRotation() != 0)
+      printer << ", rotate = hadamard<" << getRotation() << ">";
+    if (getCenter())
+      printer << ", center = " << getCenter();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
   }
@@ -280,11 +322,11 @@ static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
   bool hasZero = zeroKind != ZeroKind::None;
   if (!hasZero && range == RangePolicy::MinMax)
     return emitError() << "range minmax needs a zero; without one expected "
-                          "range absmax, clip or search";
+                          "range absmax, clip, search or static";
   if (hasZero && range == RangePolicy::AbsMax)
     return emitError() << "range absmax takes no zero; with '"
                        << stringifyZeroKind(zeroKind) << " " << zero
-                       << "' expected range minmax, clip or search";
+                       << "' expected range minmax, clip, search or static";
   if (isNorm(range) && !isa<CodebookAttr>(codes))
     return emitError() << "range " << stringifyRangePolicy(range)
                        << " needs a #kvq.codebook as codes, got " << codes;
@@ -302,10 +344,11 @@ static LogicalResult verifyRange(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Attribute codes, int64_t tokens,
-                                 int64_t channels, Type scale,
+                                 int64_t channels, Type scale, Type outer,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
-                                 int64_t heads, RuleAttr rule) {
+                                 int64_t heads, RuleAttr rule, Type center,
+                                 int64_t rotation) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -319,6 +362,9 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError()
            << "expected scale f16, bf16, f32, f8E8M0FNU or f8E4M3FN, got "
            << scale;
+  if (outer && (!isa<Float8E4M3FNType>(scale) || !outer.isF32()))
+    return emitError() << "expected two levels of scales as f8E4M3FN of f32, got "
+                       << scale << " of " << outer;
   if (auto codebook = dyn_cast<CodebookAttr>(codes);
       codebook && isa<Float8E8M0FNUType>(scale) && !codebook.hasZero())
     return emitError() << "scale f8E8M0FNU is never 0, and neither is a value "
@@ -332,11 +378,25 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       failed(rule.verifyFormat(emitError, codes, *codec, scale, zeroKind, zero,
                                range)))
     return failure();
-  if (tokens == kWholeAxis)
+  if (center && !isRealType(center))
+    return emitError() << "expected a center of f16, bf16 or f32, got "
+                       << center;
+  if (rotation != 0 && (rotation < 2 || !llvm::isPowerOf2_64(rotation)))
+    return emitError() << "expected a rotation of a power of two of channels, "
+                          "such as "
+                       << llvm::NextPowerOf2(std::max<int64_t>(rotation, 1))
+                       << ", got " << rotation;
+  bool allTokens = tokens == kWholeAxis;
+  if (allTokens && range != RangePolicy::Static)
     return emitError() << "a group over all tokens needs a static range, since "
-                          "its range is never known at append: expected a "
-                          "number of tokens, got '*'";
-  if (tokens < 1 || (channels < 1 && channels != kWholeAxis))
+                          "its range is never known at append: expected "
+                          "'range = static' or a number of tokens, got range "
+                       << stringifyRangePolicy(range) << " and '*'";
+  if (!allTokens && range == RangePolicy::Static)
+    return emitError() << "a static range is that of a group over all tokens: "
+                          "expected '*' for tokens, got "
+                       << tokens;
+  if ((tokens < 1 && !allTokens) || (channels < 1 && channels != kWholeAxis))
     return emitError() << "expected positive group extents, got [" << tokens
                        << ", " << channels << "]";
   if (heads < 1 && heads != kWholeAxis)
@@ -376,6 +436,9 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
   if (int64_t group = getGroupChannels(headDim); headDim % group != 0)
     return emitError() << "group of " << group
                        << " channels does not divide head_dim " << headDim;
+  if (int64_t size = getRotation(); size != 0 && headDim % size != 0)
+    return emitError() << "rotation of " << size
+                       << " channels does not divide head_dim " << headDim;
   // Each part of a code, a power of two of bits, fills whole bytes.
   unsigned bits = getCodeBits(), lastPart = bits & -bits;
   if (int64_t perByte = 8 / lastPart; headDim % perByte != 0)
@@ -391,25 +454,28 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
 FormatAttr FormatAttr::getExact(MLIRContext *context) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
-                         ZeroKind::None, /*zero=*/Type(), RangePolicy::AbsMax,
-                         APFloat(1.0f), /*steps=*/1, /*heads=*/1,
-                         RuleAttr::getDefault(context));
+                         /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(),
+                         RangePolicy::AbsMax, APFloat(1.0f), /*steps=*/1,
+                         /*heads=*/1, RuleAttr::getDefault(context),
+                         /*center=*/Type(), /*rotation=*/0);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || getChannels() != kWholeAxis)
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
-                         getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), getHeads(), getRule());
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), getCenter(), getRotation());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
   if (getHeads() != kWholeAxis)
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
-                         getScale(), getZeroKind(), getZero(), getRange(),
-                         getClip(), getSteps(), kvHeads, getRule());
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), kvHeads, getRule(),
+                         getCenter(), getRotation());
 }
 
 LogicalResult
@@ -431,7 +497,24 @@ bool FormatAttr::hasSignedCodes() const {
   return !isExact() && getCodec(getCodes())->isSigned();
 }
 
-int64_t FormatAttr::getGroupTokens() const { return getTokens(); }
+Type FormatAttr::getCenterType() const { return getCenter(); }
+
+FormatInterface FormatAttr::getCore() const {
+  if (!getCenter() && getRotation() == 0)
+    return *this;
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), /*center=*/Type(), /*rotation=*/0);
+}
+
+int64_t FormatAttr::getGroupTokens() const {
+  return hasStaticRange() ? 1 : getTokens();
+}
+
+bool FormatAttr::hasStaticRange() const {
+  return getRange() == RangePolicy::Static;
+}
 
 int64_t FormatAttr::getGroupChannels(int64_t headDim) const {
   return getChannels() == kWholeAxis ? headDim : getChannels();
@@ -442,6 +525,8 @@ int64_t FormatAttr::getGroupHeads(int64_t kvHeads) const {
 }
 
 Type FormatAttr::getScaleType() const { return getScale(); }
+
+Type FormatAttr::getOuterScaleType() const { return getOuter(); }
 
 Type FormatAttr::getZeroType() const {
   Type zero = getZero();

@@ -40,15 +40,22 @@ struct TileGrid {
 
 /// The grid on which a tile that divides `group`, or is a multiple of the only
 /// group there is, holds no part of a group and the whole of another. Groups
-/// constrain tiles only where the range holds codes of several tokens.
+/// constrain tiles only where the range holds codes of several tokens, pages
+/// where tiles are to lie within them.
 static TileGrid getTileGrid(PartialAttentionOp op) {
   TileGrid grid{0, 0};
   for (auto [cache, region] :
        {std::pair(op.getKey().getType(), op.getKeyRegion()),
-        std::pair(op.getValue().getType(), op.getValueRegion())})
-    if (region == TokenRegion::Codes && cache.getTokenGroup() > 1)
-      grid = {std::gcd(grid.group, cache.getTokenGroup()),
-              cache.getExactFirst()};
+        std::pair(op.getValue().getType(), op.getValueRegion())}) {
+    if (region != TokenRegion::Codes)
+      continue;
+    int64_t group = cache.getTokenGroup();
+    // A page holds whole groups.
+    if (group == 1 && op.getWithinPages() && cache.isPaged())
+      group = *cache.getPage();
+    if (group > 1)
+      grid = {std::gcd(grid.group, group), cache.getExactFirst()};
+  }
   grid.group = std::max<int64_t>(grid.group, 1);
   return grid;
 }

@@ -46,6 +46,10 @@ LogicalResult PartialAttentionOp::verify() {
     if (cast<RankedTensorType>(state.getType()).getDimSize(0) != rows)
       return emitOpError("expected a maximum and a sum for ")
              << rows << " rows, got " << state.getType();
+  if (Value bias = getBias())
+    if (cast<RankedTensorType>(bias.getType()).getDimSize(0) != rows)
+      return emitOpError("expected a bias for ")
+             << rows << " rows, got " << bias.getType();
   for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
     if (init.getType() != result.getType())
       return emitOpError("expected a result of type ")
@@ -56,9 +60,17 @@ LogicalResult PartialAttentionOp::verify() {
   if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
            << tile.getInt();
-  if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())))
+  if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())) ||
+      failed(verifyPageTable(*this, "value_pages", value, getValuePages())))
     return failure();
-  return verifyPageTable(*this, "value_pages", value, getValuePages());
+  auto hasPages = [](CacheType cache, std::optional<TokenRegion> region) {
+    return region && LoadTileOp::hasPages(cache, *region);
+  };
+  if (getWithinPages() && !hasPages(key, getKeyRegion()) &&
+      !hasPages(value, getValueRegion()))
+    return emitOpError("within_pages is given for tokens of regions without "
+                       "pages");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -99,6 +111,13 @@ LogicalResult MergePartialsOp::verify() {
 // LoadTileOp
 //===----------------------------------------------------------------------===//
 
+static LogicalResult verifyOneSegment(Operation *op, CacheType cache) {
+  if (!cache.getSegments())
+    return success();
+  return op->emitOpError("expected one segment of the cache, got ")
+         << cache << " (split it by kvq.split_segments)";
+}
+
 bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
   return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
@@ -118,6 +137,8 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
   int64_t groups = headDim / format.getGroupChannels(headDim);
   SmallVector<Type> types = {RankedTensorType::get(
       {kDynamic, headDim}, IntegerType::get(cache.getContext(), 8))};
+  if (format.hasStaticRange())
+    return types;
   types.push_back(RankedTensorType::get({rows, groups}, format.getScaleType()));
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get({rows, groups}, zero));
@@ -126,9 +147,8 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
 
 LogicalResult LoadTileOp::verify() {
   CacheType cache = getCache().getType();
-  if (cache.getSegments())
-    return emitOpError("expected one segment of the cache, got ")
-           << cache << " (split it by kvq.split_segments)";
+  if (failed(verifyOneSegment(*this, cache)))
+    return failure();
   if (getRegion() == TokenRegion::First && cache.getExactFirst() == 0)
     return emitOpError("the cache has no region 'first': exact_first is 0");
   if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())
@@ -142,8 +162,43 @@ LogicalResult LoadTileOp::verify() {
            << expected << ", got " << getResultTypes();
   if (hasPages(cache, getRegion()))
     return verifyPageTable(*this, "pages", cache, getPages());
+  if (getWithinPage())
+    return emitOpError("within_page is given for a region without pages, '")
+           << stringifyTokenRegion(getRegion()) << "'";
   if (getPages())
     return emitOpError("pages are given for a region without pages, '")
            << stringifyTokenRegion(getRegion()) << "'";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoadGivenOp
+//===----------------------------------------------------------------------===//
+
+RankedTensorType LoadGivenOp::getRowType(const StorageComponent &component) {
+  return RankedTensorType::get({1, component.shape.back()},
+                               component.elementType);
+}
+
+void LoadGivenOp::build(OpBuilder &builder, OperationState &state, Value cache,
+                        ComponentKind component, Value head) {
+  auto type = cast<CacheType>(cache.getType());
+  unsigned index = *type.findComponent(component);
+  build(builder, state, getRowType(type.getComponents()[index]), cache,
+        component, head);
+}
+
+LogicalResult LoadGivenOp::verify() {
+  CacheType cache = getCache().getType();
+  if (failed(verifyOneSegment(*this, cache)))
+    return failure();
+  std::optional<unsigned> index = cache.findComponent(getComponent());
+  if (!index || !cache.getComponents()[*index].given)
+    return emitOpError("the cache has no given component '")
+           << stringifyComponentKind(getComponent()) << "'";
+  RankedTensorType expected = getRowType(cache.getComponents()[*index]);
+  if (getRow().getType() != expected)
+    return emitOpError("expected a row of type ")
+           << expected << ", got " << getRow().getType();
   return success();
 }

@@ -54,6 +54,9 @@ public:
   AffineMap getRowsMap() const { return rowsMap; }
   /// Maps the loops to an element of the metadata.
   AffineMap getGroupsMap() const { return groupsMap; }
+  /// Maps the loops to an element of metadata of the type `type`, of which an
+  /// axis of extent 1 serves all.
+  AffineMap getMetadataMap(Type type) const;
   /// Whether an axis runs over what is inside a group.
   bool isInside(int64_t axis) const {
     return iterators[axis] == utils::IteratorType::reduction;
@@ -126,6 +129,27 @@ GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
   }
   rowsMap = AffineMap::getMultiDimIdentityMap(size(), context);
   groupsMap = AffineMap::get(size(), /*symbolCount=*/0, groups, context);
+}
+
+/// `map`, but that an axis of extent 1 of `type` serves all indices.
+static AffineMap broadcastUnitAxes(AffineMap map, Type type) {
+  SmallVector<AffineExpr> results(map.getResults());
+  for (auto [expr, extent] :
+       llvm::zip_equal(results, cast<RankedTensorType>(type).getShape()))
+    if (extent == 1)
+      expr = getAffineConstantExpr(0, map.getContext());
+  return AffineMap::get(map.getNumDims(), /*symbolCount=*/0, results,
+                        map.getContext());
+}
+
+AffineMap GroupLoops::getMetadataMap(Type type) const {
+  return broadcastUnitAxes(groupsMap, type);
+}
+
+/// How many rows of metadata serve rows that are full groups of tokens.
+static MetadataRows getMetadataRows(FormatInterface format) {
+  return format.hasStaticRange() ? MetadataRows::Single
+                                 : MetadataRows::PerGroup;
 }
 
 Value GroupLoops::split(OpBuilder &b, Location loc, Value rows) const {
@@ -220,8 +244,10 @@ static Value
 buildGroupSum(OpBuilder &b, Location loc, const GroupLoops &loops,
               ValueRange inputs,
               function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
-  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
-  maps.front() = maps.back() = loops.getRowsMap();
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value metadata : inputs.drop_front())
+    maps.push_back(loops.getMetadataMap(metadata.getType()));
+  maps.push_back(loops.getRowsMap());
   Value terms = tensor::EmptyOp::create(
       b, loc, tensor::getMixedSizes(b, loc, inputs.front()), b.getF32Type());
   terms = linalg::GenericOp::create(
@@ -281,17 +307,24 @@ static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
       .getResults();
 }
 
+static ArrayRef<int64_t> getShape(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getShape();
+}
+
 using GroupBody =
     llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
 
-/// An elementwise op on groups: `inputs` and `inits` have one element for each,
-/// and `body` makes the new ones of the latter from both.
+/// An elementwise op on groups: `inputs` and `inits` have one element for each
+/// (`inputs` perhaps one for all), and `body` makes the new ones of the latter from both.
 static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
                                     ValueRange inputs, ValueRange inits,
                                     GroupBody body) {
   int64_t rank = cast<RankedTensorType>(inits.front().getType()).getRank();
   SmallVector<AffineMap> maps(inputs.size() + inits.size(),
                               b.getMultiDimIdentityMap(rank));
+  for (auto [map, input] : llvm::zip(maps, inputs))
+    if (getShape(input) != getShape(inits.front()))
+      map = broadcastUnitAxes(map, input.getType());
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
   auto buildBody = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -314,13 +347,13 @@ struct MetadataTensors {
 
 } // namespace
 
-/// The metadata that follow from the groups' statistics, of the range
-/// `candidate` where there are several; the stored ones are written into
-/// `inits`.
+/// The metadata that follow from the groups' statistics and what is given, of
+/// the range `candidate` where there are several; the stored ones are written
+/// into `inits`.
 static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
                                      FormatInterface format,
-                                     ValueRange statistics, Value candidate,
-                                     ValueRange inits) {
+                                     ValueRange statistics, ValueRange given,
+                                     Value candidate, ValueRange inits) {
   SmallVector<Value> targets(inits);
   if (format.encodesUnrounded()) {
     SmallVector<OpFoldResult> extents =
@@ -330,8 +363,9 @@ static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
           tensor::EmptyOp::create(b, loc, extents, b.getF32Type()));
   }
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value outer = given.empty() ? Value() : args[statistics.size()];
     GroupMetadata metadata = format.buildMetadata(
-        b, loc, args.take_front(statistics.size()), candidate);
+        b, loc, args.take_front(statistics.size()), candidate, outer);
     SmallVector<Value> results = {metadata.scale};
     if (metadata.zero)
       results.push_back(metadata.zero);
@@ -342,15 +376,27 @@ static MetadataTensors buildMetadata(OpBuilder &b, Location loc,
     }
     return results;
   };
-  SmallVector<Value> results = mapGroups(b, loc, statistics, targets, body);
-  ArrayRef<Value> all(results);
-  return {llvm::to_vector(all.take_front(inits.size())),
-          llvm::to_vector(all.take_back(inits.size()))};
+  SmallVector<Value> inputs(statistics);
+  llvm::append_range(inputs, given);
+  SmallVector<Value> results = mapGroups(b, loc, inputs, targets, body);
+  MetadataTensors metadata;
+  llvm::append_range(metadata.stored,
+                     ArrayRef(results).take_front(inits.size()));
+  llvm::append_range(metadata.encode, ArrayRef(results).take_back(inits.size()));
+  if (!format.encodesUnrounded())
+    llvm::append_range(metadata.encode, given);
+  return metadata;
 }
 
-/// The zero among metadata, which may have none.
-static Value getZero(ValueRange metadata) {
-  return metadata.size() == 2 ? metadata[1] : Value();
+/// The f32 scale and the zero, or null, of an element whose metadata are scale,
+/// zero and outer scale, as far as there are these.
+static std::pair<Value, Value> readMetadata(OpBuilder &b, Location loc,
+                                            FormatInterface format,
+                                            ValueRange metadata) {
+  size_t count = format.getZeroType() ? 2 : 1;
+  Value zero = count == 2 ? metadata[1] : Value();
+  Value outer = metadata.size() > count ? metadata.back() : Value();
+  return {format.buildScaleValue(b, loc, metadata.front(), outer), zero};
 }
 
 /// The squared error of each group of the split `input` under `metadata`.
@@ -361,7 +407,7 @@ static Value buildSquaredError(OpBuilder &b, Location loc,
   llvm::append_range(inputs, metadata);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
     Value element = buildElement(b, loc, args[0]);
-    Value scale = args[1], zero = getZero(args.drop_front());
+    auto [scale, zero] = readMetadata(b, loc, format, args.drop_front());
     Value code = format.buildEncode(b, loc, element, scale, zero);
     Value value = format.buildDecode(b, loc, code, scale, zero);
     Value difference = arith::SubFOp::create(b, loc, value, element);
@@ -397,7 +443,8 @@ static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
 static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
                                       FormatInterface format,
                                       const GroupLoops &loops, Value input,
-                                      ValueRange statistics, ValueRange inits) {
+                                      ValueRange statistics, ValueRange given,
+                                      ValueRange inits) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
@@ -414,11 +461,14 @@ static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
     for (Value init : best.drop_front())
       scratch.push_back(
           buildEmptyLike(b, loc, init, getElementTypeOrSelf(init)));
-    SmallVector<Value> candidate =
-        buildMetadata(b, loc, format, statistics, number, scratch).stored;
-    Value error = buildSquaredError(b, loc, format, loops, input, candidate);
+    MetadataTensors candidate =
+        buildMetadata(b, loc, format, statistics, given, number, scratch);
+    SmallVector<Value> metadata = candidate.stored;
+    llvm::append_range(metadata, given);
+    Value error = buildSquaredError(b, loc, format, loops, input, metadata);
     SmallVector<Value> better;
-    for (auto [found, kept] : llvm::zip_equal(candidate, best.drop_front()))
+    for (auto [found, kept] :
+         llvm::zip_equal(candidate.stored, best.drop_front()))
       better.push_back(
           buildBetter(b, loc, isFirst, error, best.front(), found, kept));
     better.insert(
@@ -429,15 +479,59 @@ static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
   auto loop =
       scf::ForOp::create(b, loc, zero, constant(format.getRangeCandidates()),
                          constant(1), best, tryRange);
-  auto found = llvm::to_vector_of<Value>(loop.getResults().drop_front());
-  return {found, found};
+  MetadataTensors metadata;
+  llvm::append_range(metadata.stored, loop.getResults().drop_front());
+  metadata.encode = metadata.stored;
+  llvm::append_range(metadata.encode, given);
+  return metadata;
+}
+
+/// The metadata of the groups of the split `input`, from these and from what is
+/// given, written into `inits`.
+static MetadataTensors measureGroups(OpBuilder &b, Location loc,
+                                     FormatInterface format,
+                                     const GroupLoops &loops, Value input,
+                                     ValueRange given, ValueRange inits) {
+  // All of it is given: nothing to measure.
+  if (format.hasStaticRange())
+    return {{}, llvm::to_vector(given)};
+  SmallVector<Value> statistics =
+      buildStatistics(b, loc, format, loops, input, inits.front());
+  if (format.getRangeCandidates() == 1)
+    return buildMetadata(b, loc, format, statistics, given,
+                         /*candidate=*/Value(), inits);
+  return searchMetadata(b, loc, format, loops, input, statistics, given, inits);
+}
+
+/// The codes of the split `input` under its metadata, written into `init`.
+static Value buildCodes(OpBuilder &b, Location loc, FormatInterface format,
+                        const GroupLoops &loops, Value input,
+                        ValueRange metadata, Value init) {
+  SmallVector<Value> inputs = {input};
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value part : metadata) {
+    inputs.push_back(part);
+    maps.push_back(loops.getMetadataMap(part.getType()));
+  }
+  maps.push_back(loops.getRowsMap());
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto [scale, zero] =
+        readMetadata(b, loc, format, args.slice(1, metadata.size()));
+    Value code = format.buildEncode(b, loc, buildElement(b, loc, args[0]),
+                                    scale, zero);
+    linalg::YieldOp::create(b, loc, code);
+  };
+  return linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
+                                   loops.getParallelIterators(), body)
+      .getResult(0);
 }
 
 /// The scales that fit the `codes` of the elements `input`, both split, written
 /// into `init`.
 static Value buildFittedScales(OpBuilder &b, Location loc,
                                FormatInterface format, const GroupLoops &loops,
-                               Value input, Value codes, Value init) {
+                               Value input, Value codes, ValueRange given,
+                               Value init) {
   Value zero = buildF32(b, loc, 0.0);
   SmallVector<Value> sums;
   for (int i = 0; i < 2; ++i) {
@@ -460,9 +554,11 @@ static Value buildFittedScales(OpBuilder &b, Location loc,
                                    loops.getReductionIterators(), body)
              .getResults();
   auto buildScale = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value outer = given.empty() ? Value() : args[2];
     return SmallVector<Value>{
-        format.buildFittedScale(b, loc, args[0], args[1])};
+        format.buildFittedScale(b, loc, args[0], args[1], outer)};
   };
+  llvm::append_range(sums, given);
   return mapGroups(b, loc, sums, init, buildScale).front();
 }
 
@@ -479,37 +575,18 @@ FailureOr<SmallVector<Value>> QuantizeOp::decomposeOperation(OpBuilder &b) {
   auto rows = cast<RankedTensorType>(getInputs().front().getType());
   FormatInterface format = resolve(getFormat(), rows);
   Value codesInit = getInits().front();
-  ValueRange metadataInits = getInits().drop_front();
-  GroupLoops loops(format, rows, MetadataRows::PerGroup);
+  ValueRange given = getInputs().drop_front();
+  GroupLoops loops(format, rows, getMetadataRows(format));
 
   Value input = loops.split(b, loc, getInputs().front());
-  SmallVector<Value> statistics =
-      buildStatistics(b, loc, format, loops, input, metadataInits.front());
-  MetadataTensors metadata =
-      format.getRangeCandidates() == 1
-          ? ::buildMetadata(b, loc, format, statistics, /*candidate=*/Value(),
-                            metadataInits)
-          : searchMetadata(b, loc, format, loops, input, statistics,
-                           metadataInits);
-
-  SmallVector<Value> inputs = {input};
-  llvm::append_range(inputs, metadata.encode);
+  MetadataTensors metadata = measureGroups(b, loc, format, loops, input, given,
+                                           getInits().drop_front());
   Value init = loops.split(b, loc, codesInit);
-  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
-  maps.front() = maps.back() = loops.getRowsMap();
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value code =
-        format.buildEncode(b, loc, buildElement(b, loc, args[0]), args[1],
-                           getZero(args.slice(1, metadata.encode.size())));
-    linalg::YieldOp::create(b, loc, code);
-  };
-  Value codes =
-      linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps,
-                                loops.getParallelIterators(), body)
-          .getResult(0);
-  if (format.fitsScale())
-    metadata.stored.front() = buildFittedScales(b, loc, format, loops, input,
-                                                codes, metadata.stored.front());
+  Value codes = buildCodes(b, loc, format, loops, input, metadata.encode, init);
+  if (format.fitsScale() && !format.hasStaticRange())
+    metadata.stored.front() =
+        buildFittedScales(b, loc, format, loops, input, codes, given,
+                          metadata.stored.front());
   SmallVector<Value> results = {loops.join(b, loc, codes, codesInit.getType())};
   llvm::append_range(results, metadata.stored);
   return results;
@@ -524,7 +601,7 @@ CountSaturatedOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
   auto rows = cast<RankedTensorType>(getInputs().front().getType());
   FormatInterface format = resolve(getFormat(), rows);
-  GroupLoops loops(format, rows, MetadataRows::PerGroup);
+  GroupLoops loops(format, rows, getMetadataRows(format));
   SmallVector<Value> inputs(getInputs());
   inputs.front() = loops.split(b, loc, inputs.front());
   Value init = loops.split(b, loc, getInit());
@@ -534,16 +611,17 @@ CountSaturatedOp::decomposeOperation(OpBuilder &b) {
   SmallVector<utils::IteratorType> iterators(loops.size(),
                                              utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), leading, utils::IteratorType::parallel);
-  SmallVector<AffineMap> maps(inputs.size(), loops.getGroupsMap());
-  maps.front() = loops.getRowsMap();
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value metadata : ArrayRef(inputs).drop_front())
+    maps.push_back(loops.getMetadataMap(metadata.getType()));
   maps.push_back(AffineMap::get(
       loops.size(), 0, loops.getRowsMap().getResults().take_front(leading),
       getContext()));
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    ValueRange metadata = args.slice(1, inputs.size() - 1);
-    Value saturates =
-        format.buildSaturates(b, loc, buildElement(b, loc, args.front()),
-                              metadata.front(), getZero(metadata));
+    auto [scale, zero] =
+        readMetadata(b, loc, format, args.slice(1, inputs.size() - 1));
+    Value saturates = format.buildSaturates(
+        b, loc, buildElement(b, loc, args.front()), scale, zero);
     Value one = arith::ExtUIOp::create(b, loc, b.getI64Type(), saturates);
     Value sum = arith::AddIOp::create(b, loc, args.back(), one);
     linalg::YieldOp::create(b, loc, sum);
@@ -568,11 +646,14 @@ static Value buildDequantize(OpBuilder &b, Location loc, FormatInterface format,
   splitInputs.front() = loops.split(b, loc, inputs.front());
   Value splitInit = loops.split(b, loc, init);
 
-  SmallVector<AffineMap> maps(inputs.size() + 1, loops.getGroupsMap());
-  maps.front() = maps.back() = loops.getRowsMap();
+  SmallVector<AffineMap> maps = {loops.getRowsMap()};
+  for (Value metadata : inputs.drop_front())
+    maps.push_back(loops.getMetadataMap(metadata.getType()));
+  maps.push_back(loops.getRowsMap());
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value zero = inputs.size() == 3 ? args[2] : Value();
-    Value value = format.buildDecode(b, loc, args[0], args[1], zero);
+    auto [scale, zero] =
+        readMetadata(b, loc, format, args.slice(1, inputs.size() - 1));
+    Value value = format.buildDecode(b, loc, args[0], scale, zero);
     if (!initType.getElementType().isF32())
       value = buildRound(b, loc, value, initType.getElementType());
     linalg::YieldOp::create(b, loc, value);
@@ -591,6 +672,7 @@ static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
                                          ValueRange inputs, Value init) {
   int64_t axis = cast<RankedTensorType>(init.getType()).getRank() - 2;
   int64_t group = format.getGroupTokens();
+  ValueRange given = inputs.take_back(countGivenInputs(format));
   AffineExpr d0 = b.getAffineDimExpr(0);
   OpFoldResult tokens = tensor::getMixedSize(b, loc, init, axis);
   auto apply = [&](AffineExpr expr) {
@@ -607,8 +689,9 @@ static Value buildDequantizePartialGroup(OpBuilder &b, Location loc,
                         MetadataRows metadataRows) {
     SmallVector<Value> slices = {
         buildSlice(b, loc, inputs.front(), axis, token, tokenCount)};
-    for (Value metadata : inputs.drop_front())
+    for (Value metadata : inputs.drop_front().drop_back(given.size()))
       slices.push_back(buildSlice(b, loc, metadata, axis, row, rowCount));
+    llvm::append_range(slices, given);
     Value part = buildSlice(b, loc, init, axis, token, tokenCount);
     part = buildDequantize(b, loc, format, slices, part, metadataRows);
     init = buildInsert(b, loc, part, init, axis, token, tokenCount);
@@ -628,7 +711,8 @@ FailureOr<SmallVector<Value>> DequantizeOp::decomposeOperation(OpBuilder &b) {
   int64_t tokens = codes.getDimSize(axis);
   bool fullGroups =
       group == 1 || (!codes.isDynamicDim(axis) && tokens % group == 0);
-  bool singleRow = group != 1 && scales.getDimSize(axis) == 1;
+  bool singleRow = format.hasStaticRange() ||
+                   (group != 1 && scales.getDimSize(axis) == 1);
   if (singleRow || fullGroups)
     return SmallVector<Value>{buildDequantize(
         b, loc, format, getInputs(), init,

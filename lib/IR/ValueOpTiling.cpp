@@ -34,6 +34,8 @@ struct TilingShape {
   ValueRange metadata;
   /// Whether all tokens of the last step are there.
   bool wholeSteps;
+  /// What is given: one row for all tokens.
+  ValueRange given;
 
   int64_t getTokenAxis() const {
     return cast<RankedTensorType>(rows.getType()).getRank() - 2;
@@ -57,27 +59,35 @@ static int64_t getGroupHeads(FormatInterface format, Value rows) {
 
 static TilingShape getTilingShape(QuantizeOp op) {
   Value rows = op.getInputs().front();
-  return {rows, op.getFormat().getGroupTokens(),
-          getGroupHeads(op.getFormat(), rows), op.getInits().drop_front(),
-          /*wholeSteps=*/true};
+  return {rows,
+          op.getFormat().getGroupTokens(),
+          getGroupHeads(op.getFormat(), rows),
+          op.getInits().drop_front(),
+          /*wholeSteps=*/true,
+          op.getInputs().drop_front()};
 }
 
 static TilingShape getTilingShape(DequantizeOp op) {
   Value rows = op.getInputs().front();
-  return {rows, op.getFormat().getGroupTokens(),
-          getGroupHeads(op.getFormat(), rows), op.getInputs().drop_front(),
-          /*wholeSteps=*/false};
+  ValueRange metadata = op.getInputs().drop_front();
+  unsigned given = countGivenInputs(op.getFormat());
+  return {rows,
+          op.getFormat().getGroupTokens(),
+          getGroupHeads(op.getFormat(), rows),
+          metadata.drop_back(given),
+          /*wholeSteps=*/false,
+          metadata.take_back(given)};
 }
 
 /// Packing treats each token by itself.
 static TilingShape getTilingShape(PackOp op) {
   return {op.getInputs().front(), /*tokens=*/1, /*heads=*/1, /*metadata=*/{},
-          /*wholeSteps=*/true};
+          /*wholeSteps=*/true, /*given=*/{}};
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
   return {op.getInputs().front(), /*tokens=*/1, /*heads=*/1, /*metadata=*/{},
-          /*wholeSteps=*/true};
+          /*wholeSteps=*/true, /*given=*/{}};
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {
@@ -109,6 +119,16 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   part.offsets.push_back(b.getIndexAttr(0));
   part.sizes.push_back(
       tensor::getMixedSize(b, loc, operand, shape.getTokenAxis() + 1));
+  if (llvm::is_contained(shape.given, operand)) {
+    ArrayRef<int64_t> extents =
+        cast<RankedTensorType>(operand.getType()).getShape();
+    for (int64_t axis = 0; axis <= shape.getTokenAxis(); ++axis)
+      if (extents[axis] == 1) {
+        part.offsets[axis] = b.getIndexAttr(0);
+        part.sizes[axis] = b.getIndexAttr(1);
+      }
+    return part;
+  }
   if (llvm::is_contained(shape.metadata, operand))
     return part;
   if (shape.heads != 1) {

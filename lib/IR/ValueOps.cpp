@@ -19,6 +19,13 @@ namespace {
 /// their metadata, or the packed bytes.
 enum class Side { Values, Codes, CodesOnly, Metadata, Bytes };
 
+/// A row of metadata that is given rather than computed.
+struct GivenRow {
+  StringRef name;
+  int64_t extent;
+  Type elementType;
+};
+
 } // namespace
 
 static int64_t ceilDivOrDynamic(int64_t extent, int64_t divisor) {
@@ -50,6 +57,8 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
   SmallVector<RankedTensorType> types;
   if (side == Side::Codes)
     types.push_back(RankedTensorType::get(dims, i8));
+  if (format.hasStaticRange())
+    return types;
   dims.back() = headDim / format.getGroupChannels(headDim);
   dims[dims.size() - 2] =
       ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
@@ -63,6 +72,30 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
   if (Type zero = format.getZeroType())
     types.push_back(RankedTensorType::get(dims, zero));
   return types;
+}
+
+/// What is given for rows of `headDim` channels, in the order of the operands.
+static SmallVector<GivenRow> getGivenRows(FormatInterface format,
+                                          int64_t headDim) {
+  SmallVector<GivenRow> rows;
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  if (format.hasStaticRange())
+    rows.push_back({"scales", groups, format.getScaleType()});
+  if (Type zero = format.getZeroType(); zero && format.hasStaticRange())
+    rows.push_back({"zeros", groups, zero});
+  if (Type outer = format.getOuterScaleType())
+    rows.push_back({"outer scales", 1, outer});
+  return rows;
+}
+
+bool kvq::goesWithCodes(ComponentKind kind) {
+  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros ||
+         kind == ComponentKind::OuterScales;
+}
+
+unsigned kvq::countGivenInputs(FormatInterface format) {
+  // Of rows of any size.
+  return getGivenRows(format, format.getGroupChannels(1)).size();
 }
 
 /// True if `type` is a float tensor that may hold values.
@@ -112,8 +145,55 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
   if (format.isExact())
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
+  if (format.getCore() != format)
+    return op->emitOpError("a mean and a rotation act before codes are computed: "
+                           "expected a format without them, got ")
+           << format;
   auto emitError = [&] { return op->emitOpError(); };
   return format.verifyHeadDim(emitError, type.getShape().back());
+}
+
+/// Checks that `type` holds `row` for tokens of the shape `shape`: for each
+/// leading index of its own, or once for all.
+static LogicalResult verifyGivenRow(Operation *op, FormatInterface format,
+                                    const GivenRow &row,
+                                    ArrayRef<int64_t> shape, Type type) {
+  SmallVector<int64_t> each(shape);
+  each[shape.size() - 2] = 1;
+  each.back() = row.extent;
+  if (each.size() > 2 && !ShapedType::isDynamic(each[each.size() - 3]))
+    each[each.size() - 3] /= format.getGroupHeads(each[each.size() - 3]);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  bool fits = tensor && tensor.getElementType() == row.elementType &&
+              tensor.getRank() == int64_t(each.size()) &&
+              tensor.getShape().take_back(2) == ArrayRef(each).take_back(2);
+  for (unsigned axis = 0; fits && axis + 2 < each.size(); ++axis) {
+    int64_t extent = tensor.getDimSize(axis);
+    fits = extent == 1 || extent == each[axis] ||
+           ShapedType::isDynamic(extent) || ShapedType::isDynamic(each[axis]);
+  }
+  if (fits)
+    return success();
+  return op->emitOpError() << "expected given " << row.name << " of type "
+                           << RankedTensorType::get(each, row.elementType)
+                           << " (leading extents may be 1), got " << type;
+}
+
+/// Takes what is given for rows of the shape `shape` from the end of `inputs`,
+/// and checks it; something has to be left.
+static LogicalResult takeGiven(Operation *op, FormatInterface format,
+                               ArrayRef<int64_t> shape, TypeRange &inputs) {
+  SmallVector<GivenRow> rows = getGivenRows(format, shape.back());
+  if (inputs.size() <= rows.size())
+    return op->emitOpError()
+           << "expected " << rows.size()
+           << " given inputs and one or more before them, got " << inputs.size()
+           << " inputs";
+  for (auto [row, type] : llvm::zip_equal(rows, inputs.take_back(rows.size())))
+    if (failed(verifyGivenRow(op, format, row, shape, type)))
+      return failure();
+  inputs = inputs.drop_back(rows.size());
+  return success();
 }
 
 /// Checks a value-level op whose rows have the shape of `rows`.
@@ -124,8 +204,11 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
   if (failed(verifyRows(op, format, rows)))
     return failure();
   ArrayRef<int64_t> shape = cast<RankedTensorType>(rows).getShape();
-  if (failed(verifySide(op, "inputs", inputs.getTypes(), format, shape,
-                        inputSide)) ||
+  TypeRange inputTypes = inputs.getTypes();
+  bool takesGiven = inputSide == Side::Codes || inputSide == Side::Values;
+  if (takesGiven && failed(takeGiven(op, format, shape, inputTypes)))
+    return failure();
+  if (failed(verifySide(op, "inputs", inputTypes, format, shape, inputSide)) ||
       failed(
           verifySide(op, "outputs", inits.getTypes(), format, shape, initSide)))
     return failure();
@@ -201,6 +284,8 @@ LogicalResult CountSaturatedOp::verify() {
            << getFormat();
   auto type = cast<RankedTensorType>(rows.getType());
   TypeRange inputs(getInputs());
+  if (failed(takeGiven(*this, getFormat(), type.getShape(), inputs)))
+    return failure();
   if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),
                         type.getShape(), Side::Values)) ||
       failed(verifySide(*this, "metadata", inputs.drop_front(), getFormat(),

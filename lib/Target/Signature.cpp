@@ -41,7 +41,8 @@ static bool addArguments(std::vector<ArgumentSpec> &arguments, Type type,
   if (auto cache = dyn_cast<CacheType>(type)) {
     for (const StorageComponent &component : cache.getComponents()) {
       std::string part = name + " (" + component.getName() + ")";
-      if (!addArguments(arguments, component.getTensorType(), part, isWritten))
+      if (!addArguments(arguments, component.getTensorType(), part,
+                        isWritten && !component.given))
         return false;
     }
     return true;

@@ -53,6 +53,7 @@ private:
                                     TokenRegion region);
   Value loadValues(CacheType type, Value cache, Value pages,
                    TokenRegion region);
+  Value getInitialScores();
   Value computeScores();
   Value accumulate(Value probabilities, Value acc);
   Value computeTileMaximum(Value scores);
@@ -75,19 +76,40 @@ private:
 /// stored where that is exact.
 Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
                                  TokenRegion region) {
+  bool hasPages = LoadTileOp::hasPages(type, region);
   auto load = LoadTileOp::create(
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
-      op.getHead(), op.getBegin(), op.getEnd(),
-      LoadTileOp::hasPages(type, region) ? pages : Value(), region,
-      op.getTileAttr());
+      op.getHead(), op.getBegin(), op.getEnd(), hasPages ? pages : Value(),
+      region, op.getTileAttr(),
+      /*withinPage=*/hasPages && op.getWithinPages());
   if (!LoadTileOp::hasCodes(type, region))
     return load.getResult(0);
+  SmallVector<Value> stored(load.getResults());
+  for (const StorageComponent &component : type.getComponents())
+    if (component.given && goesWithCodes(component.kind))
+      stored.push_back(
+          LoadGivenOp::create(b, loc, cache, component.kind, op.getHead()));
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
                                {tokens, b.getIndexAttr(type.getHeadDim())});
-  return DequantizeOp::create(b, loc, scratch.getType(),
-                              type.getFormat().resolveHeads(type.getHeads()),
-                              load.getResults(), scratch)
+  return DequantizeOp::create(
+             b, loc, scratch.getType(),
+             type.getFormat().resolveHeads(type.getHeads()).getCore(), stored,
+             scratch)
       .getResult(0);
+}
+
+/// What scores begin with: 0, or the bias of each row.
+Value TileDecomposer::getInitialScores() {
+  Value scratch =
+      buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens});
+  if (!op.getBias())
+    return buildFill(b, loc, scratch, 0.f);
+  return buildStructuredOp(
+             b, loc, "rt", "", {{op.getBias(), "r"}}, {{scratch, "rt"}},
+             [](OpBuilder &, Location, ValueRange ins, ValueRange) {
+               return SmallVector<Value>{ins[0]};
+             })
+      .front();
 }
 
 SmallVector<TileDecomposer::Segment>
@@ -125,13 +147,11 @@ static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
   return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
 }
 
-/// scores[r, t] = sum_c query[r, c] k[t, c], summed over segments.
+/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
   SmallVector<Segment> keys =
       loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion());
-  Value scores = buildFill(
-      b, loc,
-      buildScratch(b, loc, {rows, tile}, {b.getIndexAttr(rows), tokens}), 0.f);
+  Value scores = getInitialScores();
   for (const Segment &segment : keys) {
     Value query =
         extractChannels(b, loc, op.getQuery(), segment.begin, segment.channels);

@@ -66,7 +66,8 @@ struct DecomposeValuesPass
   void runOnOperation() override {
     SmallVector<linalg::AggregatedOpInterface> ops;
     getOperation()->walk([&](linalg::AggregatedOpInterface op) {
-      if (isa<QuantizeOp, CountSaturatedOp, DequantizeOp, PackOp, UnpackOp>(op))
+      if (isa<QuantizeOp, CountSaturatedOp, DequantizeOp, RotateOp, PackOp,
+              UnpackOp>(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -50,7 +51,7 @@ struct Contraction {
 /// groups, c channels of a group.
 class ScaleFolder {
 public:
-  ScaleFolder(OpBuilder &b, Location loc, Contraction contraction,
+  ScaleFolder(RewriterBase &b, Location loc, Contraction contraction,
               int64_t tokenBound)
       : b(b), loc(loc), op(contraction), tokenBound(tokenBound) {
     auto codesType =
@@ -62,17 +63,23 @@ public:
     codes = op.dequantize.getInputs()[0];
     scales = op.dequantize.getInputs()[1];
     zeros = format.getZeroType() ? op.dequantize.getInputs()[2] : Value();
+    if (format.getOuterScaleType())
+      outer = op.dequantize.getInputs().back();
     tokens = tensor::getMixedSize(b, loc, codes, 0);
   }
 
   Value run() {
-    bool sharedByTokens = format.getGroupTokens() > 1;
+    weighted = buildWeighted();
+    offsetOther = format.offsetNeedsScale() ? weighted : op.other;
+    bool sharedByTokens =
+        format.getGroupTokens() > 1 || format.hasStaticRange();
     if (op.reducesChannels)
       return sharedByTokens ? foldKeysOfBlock() : foldKeysOfToken();
     return sharedByTokens ? foldValuesOfBlock() : foldValuesOfToken();
   }
 
 private:
+  Value buildWeighted();
   Value foldKeysOfToken();
   Value foldKeysOfBlock();
   Value foldValuesOfToken();
@@ -140,7 +147,7 @@ private:
       inputs.push_back(getMetadata(scales));
     auto body = [&](OpBuilder &b, Location loc, ValueRange ins,
                     ValueRange outs) {
-      Value scale = ins.size() == 3 ? ins[2] : Value();
+      Value scale = ins.size() == 3 ? buildExtend(b, loc, ins[2]) : Value();
       Value offset = format.buildOffset(b, loc, scale, ins[1]);
       Value product = buildMul(b, loc, ins[0], offset);
       return SmallVector<Value>{buildAdd(b, loc, outs[0], product)};
@@ -170,13 +177,19 @@ private:
         .front();
   }
 
-  OpBuilder &b;
+  void leaveLoops(ArrayRef<Value> values);
+
+  RewriterBase &b;
   Location loc;
   Contraction op;
   FormatInterface format;
   int64_t tokenBound;
   int64_t headDim, groups, rows;
   Value codes, scales, zeros;
+  /// The outer scale of a two-level one, or null.
+  Value outer;
+  /// The other operand as the codes' scales see it, and as offsets do.
+  Value weighted, offsetOther;
   OpFoldResult tokens;
 };
 
@@ -211,10 +224,53 @@ Value ScaleFolder::dropUnitAxis(Value value) {
 // The four cases
 //===----------------------------------------------------------------------===//
 
+/// Moves the insertion point out of the loops that do not change `values` (of
+/// which some may be null): what is given is read before them.
+void ScaleFolder::leaveLoops(ArrayRef<Value> values) {
+  while (auto loop =
+             dyn_cast<scf::ForOp>(b.getInsertionBlock()->getParentOp())) {
+    SmallVector<Operation *> loads;
+    for (Value value : values) {
+      if (!value || loop.isDefinedOutsideOfLoop(value))
+        continue;
+      auto load = value.getDefiningOp<LoadGivenOp>();
+      if (!load || !loop.isDefinedOutsideOfLoop(load.getCache()) ||
+          !loop.isDefinedOutsideOfLoop(load.getHead()))
+        return;
+      loads.push_back(load);
+    }
+    for (Operation *load : loads)
+      b.moveOpBefore(load, loop);
+    b.setInsertionPoint(loop);
+  }
+}
+
+/// The other operand times the outer scale, so that the rest sees scales of one
+/// level alone.
+Value ScaleFolder::buildWeighted() {
+  if (!outer)
+    return op.other;
+  OpBuilder::InsertionGuard guard(b);
+  leaveLoops({op.other, outer});
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value scale =
+      tensor::ExtractOp::create(b, loc, outer, ValueRange{zero, zero});
+  Value init =
+      op.reducesChannels
+          ? scratch({rows, headDim}, {fixed(rows), fixed(headDim)})
+          : scratch({rows, tokenBound}, {fixed(rows), tokens});
+  return buildStructuredOp(
+             b, loc, "rx", "", {{op.other, "rx"}}, {{init, "rx"}},
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+               return SmallVector<Value>{buildMul(b, loc, ins[0], scale)};
+             })
+      .front();
+}
+
 /// score[r, t] += sum_g s[t, g] (sum_c q[r, g, c] code[t, g, c])
 ///              + sum_g z[t, g] (sum_c q[r, g, c]).
 Value ScaleFolder::foldKeysOfToken() {
-  Value query = splitChannels(op.other), splitCodes = splitChannels(codes);
+  Value query = splitChannels(weighted), splitCodes = splitChannels(codes);
   if (groups == 1) {
     Value dots = contractCodes(
         "rtc", "c", {query, "rc"}, {splitCodes, "tc"},
@@ -223,7 +279,7 @@ Value ScaleFolder::foldKeysOfToken() {
                             {op.output, "rt"});
     if (!zeros)
       return result;
-    Value sums = accumulate("rc", "c", {query, "rc"},
+    Value sums = accumulate("rc", "c", {offsetOther, "rc"},
                             {zeroScratch({rows}, {fixed(rows)}), "r"});
     return contractOffsets("rt", "", {sums, "r"}, "t", {result, "rt"});
   }
@@ -236,7 +292,7 @@ Value ScaleFolder::foldKeysOfToken() {
   if (!zeros)
     return result;
   Value sums = accumulate(
-      "rgc", "c", {query, "rgc"},
+      "rgc", "c", {outer ? splitChannels(offsetOther) : query, "rgc"},
       {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
   return contractOffsets("rtg", "g", {sums, "rg"}, "tg", {result, "rt"});
 }
@@ -244,22 +300,34 @@ Value ScaleFolder::foldKeysOfToken() {
 /// score[r, t] += sum_gc (q[r, g, c] s[g]) code[t, g, c]
 ///              + sum_gc q[r, g, c] z[g].
 /// One row of metadata serves all tokens of the block, so it goes into the
-/// query once, however many channels share a scale.
+/// query once, however many channels share a scale: before all blocks, where it
+/// is given.
 Value ScaleFolder::foldKeysOfBlock() {
   BlockAxes block = getBlockAxes();
-  Value query = splitBlock(op.other);
-  Value scaled = multiply(
-      block.rows, {query, block.rows}, {dropUnitAxis(scales), block.groups},
-      {splitBlock(scratch({rows, headDim}, {fixed(rows), fixed(headDim)})),
-       block.rows});
-  scaled = joinBlock(scaled, op.other.getType());
+  Value scaled, offsetQuery;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({weighted, offsetOther, scales, zeros});
+    Value query = splitBlock(weighted);
+    offsetQuery = outer ? splitBlock(offsetOther) : query;
+    scaled = multiply(
+        block.rows, {query, block.rows}, {dropUnitAxis(scales), block.groups},
+        {splitBlock(scratch({rows, headDim}, {fixed(rows), fixed(headDim)})),
+         block.rows});
+    scaled = joinBlock(scaled, op.other.getType());
+  }
   Value result = contractCodes("rtc", "c", {scaled, "rc"}, {codes, "tc"},
                                {op.output, "rt"});
   if (!zeros)
     return result;
-  Value shift =
-      contractOffsets(block.rows, block.channels, {query, block.rows},
-                      block.groups, {zeroScratch({rows}, {fixed(rows)}), "r"});
+  Value shift;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({offsetQuery, scales, zeros});
+    shift = contractOffsets(
+        block.rows, block.channels, {offsetQuery, block.rows}, block.groups,
+        {zeroScratch({rows}, {fixed(rows)}), "r"});
+  }
   return accumulate("rt", "", {shift, "r"}, {result, "rt"});
 }
 
@@ -268,17 +336,17 @@ Value ScaleFolder::foldKeysOfBlock() {
 Value ScaleFolder::foldValuesOfToken() {
   if (groups == 1) {
     Value weights =
-        multiply("rt", {op.other, "rt"}, {dropUnitAxis(scales), "t"},
+        multiply("rt", {weighted, "rt"}, {dropUnitAxis(scales), "t"},
                  {scratch({rows, tokenBound}, {fixed(rows), tokens}), "rt"});
     Value result = contractCodes("rct", "t", {weights, "rt"}, {codes, "tc"},
                                  {op.output, "rc"});
     if (!zeros)
       return result;
-    Value shift = contractOffsets("rt", "t", {op.other, "rt"}, "t",
+    Value shift = contractOffsets("rt", "t", {offsetOther, "rt"}, "t",
                                   {zeroScratch({rows}, {fixed(rows)}), "r"});
     return accumulate("rc", "", {shift, "r"}, {result, "rc"});
   }
-  Value weights = multiply("rtg", {op.other, "rt"}, {scales, "tg"},
+  Value weights = multiply("rtg", {weighted, "rt"}, {scales, "tg"},
                            {scratch({rows, tokenBound, groups},
                                     {fixed(rows), tokens, fixed(groups)}),
                             "rtg"});
@@ -287,7 +355,7 @@ Value ScaleFolder::foldValuesOfToken() {
                                {splitChannels(op.output), "rgc"});
   if (zeros) {
     Value shift = contractOffsets(
-        "rgt", "t", {op.other, "rt"}, "tg",
+        "rgt", "t", {offsetOther, "rt"}, "tg",
         {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
     result = accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
   }
@@ -298,13 +366,13 @@ Value ScaleFolder::foldValuesOfToken() {
 Value ScaleFolder::foldValuesOfBlock() {
   BlockAxes block = getBlockAxes();
   Value sums = contractCodes(
-      "rct", "t", {op.other, "rt"}, {codes, "tc"},
+      "rct", "t", {weighted, "rt"}, {codes, "tc"},
       {zeroScratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
   Value result = contract(block.rows, "", {splitBlock(sums), block.rows},
                           {dropUnitAxis(scales), block.groups},
                           {splitBlock(op.output), block.rows});
   if (zeros) {
-    Value weight = accumulate("rt", "t", {op.other, "rt"},
+    Value weight = accumulate("rt", "t", {offsetOther, "rt"},
                               {zeroScratch({rows}, {fixed(rows)}), "r"});
     result = contractOffsets(block.rows, "", {weight, "r"}, block.groups,
                              {result, block.rows});

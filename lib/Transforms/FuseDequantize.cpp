@@ -67,6 +67,7 @@ private:
   LogicalResult lookThroughExpand(tensor::ExpandShapeOp expand);
   bool lookThroughRepeat(tensor::CollapseShapeOp collapse);
   LogicalResult findBytes();
+  LogicalResult checkGiven();
 
   Value value;
 };
@@ -251,6 +252,20 @@ LogicalResult SideMatcher::findBytes() {
   return success();
 }
 
+/// What is given is the same for all sequences of a cache, and apart for each
+/// head.
+LogicalResult SideMatcher::checkGiven() {
+  unsigned count = countGivenInputs(dequantize.getFormat());
+  for (Value given : dequantize.getInputs().take_back(count)) {
+    if (axes[kBatch] != kAbsent && getShape(given)[axes[kBatch]] != 1)
+      return fail("metadata that is given is not the same for all sequences");
+    if (axes[kHeads] != kAbsent &&
+        getShape(given)[axes[kHeads]] != getShape(value)[axes[kHeads]])
+      return fail("metadata that is given is not given for each head");
+  }
+  return success();
+}
+
 LogicalResult SideMatcher::match() {
   while (!(dequantize = value.getDefiningOp<DequantizeOp>())) {
     Operation *producer = value.getDefiningOp();
@@ -273,6 +288,8 @@ LogicalResult SideMatcher::match() {
   if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
     return fail(Twine(tokens) + " tokens are not whole groups of " +
                 Twine(group));
+  if (failed(checkGiven()))
+    return failure();
   return findBytes();
 }
 

@@ -51,10 +51,17 @@ static Value getFlushed(CacheType segment, Value flushed) {
 
 static void splitOp(RewriterBase &rewriter, EmptyOp op) {
   CacheType type = op.getCache().getType();
+  ValueRange given = op.getGiven();
   SmallVector<Value> parts;
-  for (CacheType segment : type.getSegmentCaches())
+  for (CacheType segment : type.getSegmentCaches()) {
+    size_t count = llvm::count_if(
+        segment.getComponents(),
+        [](const StorageComponent &component) { return component.given; });
     parts.push_back(EmptyOp::create(rewriter, op.getLoc(), segment,
-                                    op.getCapacity(), op.getPages()));
+                                    op.getCapacity(), op.getPages(),
+                                    given.take_front(count)));
+    given = given.drop_front(count);
+  }
   rewriter.replaceOp(op, joinCache(rewriter, op.getLoc(), type, parts));
 }
 

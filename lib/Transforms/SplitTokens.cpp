@@ -205,9 +205,9 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       loadQuery(item), op.getKey(), op.getValue(), item.sequence, item.head,
       begin, end, countFlushed(key, op.getKeyFlushed(), item),
       countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
-      op.getValuePages(), state.acc, state.max, state.sum,
+      op.getValuePages(), state.acc, state.max, state.sum, /*bias=*/Value(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
-      /*tile=*/nullptr);
+      /*tile=*/nullptr, /*withinPages=*/false);
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }

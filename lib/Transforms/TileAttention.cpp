@@ -7,15 +7,19 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/StructuredOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <limits>
 #include <numeric>
 
 namespace mlir::kvq {
@@ -89,7 +93,121 @@ static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
   return part;
 }
 
-/// Replaces `op` by its parts within pairs of regions, which it returns.
+//===----------------------------------------------------------------------===//
+// Means and rotations
+//===----------------------------------------------------------------------===//
+
+/// The row of `cache` that holds the means of the op's head, without its unit
+/// axis.
+static Value loadMeans(OpBuilder &b, PartialAttentionOp op, Value cache) {
+  Value row = LoadGivenOp::create(b, op.getLoc(), cache, ComponentKind::Means,
+                                  op.getHead());
+  return tensor::CollapseShapeOp::create(
+      b, op.getLoc(), row, SmallVector<ReassociationIndices>{{0, 1}});
+}
+
+/// `rows` rotated as the tokens of `cache` are, or back, into `init`.
+static Value rotate(OpBuilder &b, PartialAttentionOp op, Value cache,
+                    Value rows, Value init, bool inverse) {
+  FormatInterface format = cast<CacheType>(cache.getType()).getFormat();
+  Value signs = LoadGivenOp::create(b, op.getLoc(), cache, ComponentKind::Signs,
+                                    op.getHead());
+  return RotateOp::create(b, op.getLoc(), rows.getType(), rows, signs, init,
+                          format.getRotation(), inverse);
+}
+
+/// Makes `part` read codes of keys as they are stored. With k = H(x - m)
+/// for the mean m and the rotation H, q·x is (Hq)·k + q·m.
+static void readStoredKeys(PartialAttentionOp part, Value query, Value bias) {
+  part.getQueryMutable().assign(query);
+  if (bias)
+    part.getBiasMutable().assign(bias);
+}
+
+/// The query as codes of keys see it.
+static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op) {
+  if (op.getKey().getType().getRotation() == 0)
+    return op.getQuery();
+  auto type = cast<RankedTensorType>(op.getQuery().getType());
+  Value init = tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
+                                       type.getElementType());
+  return rotate(b, op, op.getKey(), op.getQuery(), init, /*inverse=*/false);
+}
+
+/// What is added to the scores of codes of keys: the op's own bias, if it has
+/// one, and the query times the mean.
+static Value buildStoredBias(OpBuilder &b, PartialAttentionOp op) {
+  if (!op.getKey().getType().getCenterType())
+    return op.getBias();
+  Location loc = op.getLoc();
+  int64_t rows = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
+  Value init = op.getBias();
+  if (!init)
+    init = buildFill(
+        b, loc, tensor::EmptyOp::create(b, loc, {rows}, b.getF32Type()), 0.f);
+  return buildContraction(b, loc, "rc", "c", {op.getQuery(), "rc"},
+                          {loadMeans(b, op, op.getKey()), "c"}, {init, "r"},
+                          buildExtend);
+}
+
+/// The state that has seen no token.
+static SmallVector<Value> buildIdentity(OpBuilder &b, PartialAttentionOp op) {
+  constexpr float kIdentity[] = {0.f, -std::numeric_limits<float>::infinity(),
+                                 0.f};
+  SmallVector<Value> state;
+  for (auto [init, value] : llvm::zip_equal(op.getDpsInits(), kIdentity)) {
+    auto type = cast<RankedTensorType>(init.getType());
+    Value empty = tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
+                                          type.getElementType());
+    state.push_back(buildFill(b, op.getLoc(), empty, value));
+  }
+  return state;
+}
+
+/// Takes the accumulator of `coded`, summed over codes of values as they are
+/// stored, back to values: rotated back, and the mean added for all that was
+/// summed. Then merges the state into `state`.
+static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
+                                            SmallVector<Value> coded,
+                                            ValueRange state) {
+  Location loc = op.getLoc();
+  FormatInterface format = op.getValue().getType().getFormat();
+  Value &acc = coded[0];
+  if (format.getRotation() != 0)
+    acc = rotate(b, op, op.getValue(), acc, acc, /*inverse=*/true);
+  if (format.getCenterType())
+    acc = buildStructuredOp(
+              b, loc, "rc", "",
+              {{coded[2], "r"}, {loadMeans(b, op, op.getValue()), "c"}},
+              {{acc, "rc"}},
+              [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+                Value mean = buildExtend(b, loc, ins[1]);
+                return SmallVector<Value>{buildAdd(
+                    b, loc, outs[0], buildMul(b, loc, ins[0], mean))};
+              })
+              .front();
+  for (Value &part : coded) {
+    auto type = cast<RankedTensorType>(part.getType());
+    SmallVector<int64_t> shape = {1};
+    llvm::append_range(shape, type.getShape());
+    SmallVector<ReassociationIndices> axes = {{0, 1}};
+    if (type.getRank() == 2)
+      axes.push_back({2});
+    part =
+        tensor::ExpandShapeOp::create(b, loc, type.clone(shape), part, axes);
+  }
+  auto merged =
+      MergePartialsOp::create(b, loc, state.getTypes(), coded, state);
+  return llvm::to_vector_of<Value>(merged.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+/// Replaces `op` by its parts within pairs of regions, which it returns. Parts
+/// whose values are codes with a mean or a rotation have a state of their own,
+/// which is merged in the end.
 static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
                                                      PartialAttentionOp op) {
   rewriter.setInsertionPoint(op);
@@ -99,12 +217,24 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
   SmallVector<TokenRange> values =
       getRegions(rewriter, loc, op.getValue().getType(), op.getValueFlushed());
   SmallVector<PartialAttentionOp> parts;
-  SmallVector<Value> state(op.getDpsInits());
+  SmallVector<Value> state(op.getDpsInits()), coded;
+  CacheType valueType = op.getValue().getType();
+  bool isPrepared = valueType.getRotation() != 0 || valueType.getCenterType();
+  if (isPrepared)
+    coded = buildIdentity(rewriter, op);
+  Value query = buildStoredQuery(rewriter, op);
+  Value bias = buildStoredBias(rewriter, op);
   for (const TokenRange &key : keys)
     for (const TokenRange &value : values) {
-      parts.push_back(restrictToRegions(rewriter, op, key, value, state));
-      state.assign(parts.back()->result_begin(), parts.back()->result_end());
+      bool hasCodes = value.region == TokenRegion::Codes;
+      SmallVector<Value> &chain = isPrepared && hasCodes ? coded : state;
+      parts.push_back(restrictToRegions(rewriter, op, key, value, chain));
+      if (key.region == TokenRegion::Codes)
+        readStoredKeys(parts.back(), query, bias);
+      chain.assign(parts.back()->result_begin(), parts.back()->result_end());
     }
+  if (isPrepared)
+    state = mergeStoredValues(rewriter, op, coded, state);
   rewriter.replaceOp(op, state);
   return parts;
 }
@@ -129,6 +259,30 @@ static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
     if (tile % divisor == 0)
       return divisor;
   return 1;
+}
+
+/// Whether tiles of so many tokens can be made to lie within the pages of both
+/// sides: they divide them, and what bounds tiles begins at the same token.
+/// Groups of several tokens keep a tile within a page by themselves.
+static bool fitsPages(PartialAttentionOp op, int64_t tile) {
+  bool hasPages = false;
+  std::optional<int64_t> origin;
+  for (auto [cache, region] :
+       {std::pair(op.getKey().getType(), op.getKeyRegion()),
+        std::pair(op.getValue().getType(), op.getValueRegion())}) {
+    bool isBound = cache.isPaged() || cache.getTokenGroup() > 1;
+    if (region != TokenRegion::Codes || !isBound)
+      continue;
+    if (origin.value_or(cache.getExactFirst()) != cache.getExactFirst())
+      return false;
+    origin = cache.getExactFirst();
+    if (cache.getTokenGroup() > 1)
+      continue;
+    if (*cache.getPage() % tile != 0)
+      return false;
+    hasPages = true;
+  }
+  return hasPages;
 }
 
 namespace {
@@ -157,6 +311,7 @@ struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
 
   LogicalResult tile(IRRewriter &rewriter, PartialAttentionOp op) {
     int64_t size = getTileTokens(op, tileTokens);
+    op.setWithinPages(fitsPages(op, size));
     scf::SCFTilingOptions options;
     options.setTileSizes({rewriter.getIndexAttr(size)});
     rewriter.setInsertionPoint(op);

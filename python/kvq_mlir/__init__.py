@@ -11,6 +11,7 @@
 
 from ._kvq import Error
 from .cache import Cache
+from .calibration import calibrate
 from .compiler import parse, run_pipeline
 from .format import Format, Segments
 from .ops import Quantized, attention, count_saturated, dequantize, quantize
@@ -24,6 +25,7 @@ __all__ = [
     "Quantized",
     "Segments",
     "attention",
+    "calibrate",
     "count_saturated",
     "dequantize",
     "parse",

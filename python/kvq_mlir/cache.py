@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from . import _kvq
 from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
 from .compiler import kernel
-from .format import DTYPES, Format, Segments
+from .copies import copy_from, copy_sequences
+from .format import Format, Segments
+from .given import Given, stored_components
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
-from .ir import reorder as _reorder_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
 from .ring import Ring
@@ -90,6 +92,17 @@ def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int
     return data.view(dtype).reshape(shape)
 
 
+@contextmanager
+def _named(name: str | None) -> Iterator[None]:
+    """Errors begin with the cache's name, if it has one."""
+    try:
+        yield
+    except _kvq.Error as error:
+        if name is None:
+            raise
+        raise _kvq.Error(f"{name}: {error}") from error
+
+
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
@@ -106,16 +119,22 @@ class Cache:
     ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and the
     newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence may
     become, and takes no memory.
+    given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
+    [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
+    [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim].
+    name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring and
-    keep_first as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
+    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
     residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
     recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
-    whole groups, say), and pages or a page table without page; TypeError if fmt is no Format; MemoryError where there is not enough.
+    whole groups, say), pages or a page table without page, and for what is given: where it is missing, has no use, is
+    of another shape, or holds values that are not allowed (a scale that is zero, negative or NaN, say). TypeError if
+    fmt is no Format, and where something given is of another dtype; MemoryError where there is not enough.
     """
 
     def __init__(
@@ -135,54 +154,55 @@ class Cache:
         page_table: np.ndarray | None = None,
         ring: int | None = None,
         keep_first: int = 0,
+        given: Given | None = None,
+        name: str | None = None,
         fill: int | None = None,
     ) -> None:
         if not isinstance(fmt, Segments):
             check_type("fmt", fmt, Format)
-        sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
-        for name, size in sizes.items():
-            if size < 1:
-                raise _kvq.Error(f"expected {name} of at least 1, got {size}")
-        for name, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
-            if size < 0:
-                raise _kvq.Error(f"expected {name} of at least 0, got {size}")
-        if dtype not in ("f16", "f32"):
-            raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
-        self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
-        self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
-        self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
-        self._held = exact_first + recent  # tokens that are never quantized
-        self._flush = residual or fmt.tokens  # tokens that are quantized together
-        self.has_window = has_window(fmt, recent, residual)
-        self.type, self.dynamic_type = (  # one kernel serves every capacity
-            cache_type(
-                *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+        self.name = name
+        with _named(name):
+            sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
+            for what, size in sizes.items():
+                if size < 1:
+                    raise _kvq.Error(f"expected {what} of at least 1, got {size}")
+            for what, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
+                if size < 0:
+                    raise _kvq.Error(f"expected {what} of at least 0, got {size}")
+            if dtype not in ("f16", "f32"):
+                raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
+            self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
+            self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
+            self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
+            self._held = exact_first + recent  # tokens that are never quantized
+            self._flush = residual or fmt.tokens  # tokens that are quantized together
+            self.has_window = has_window(fmt, recent, residual)
+            self.type, self.dynamic_type = (  # one kernel serves every capacity
+                cache_type(
+                    *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+                )
+                for tokens in (capacity, "?")
             )
-            for tokens in (capacity, "?")
-        )
-        if page is None and not (pages is None and page_table is None):
-            raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
-        components = _kvq.cache_components(self.type, capacity, pages)
-        self._storage = {
-            name: _allocate(shape, self._dtype(name, element), alignment, fill)
-            for name, shape, element, alignment in components
-        }
-        self._arrays = tuple(self._storage.values())
-        self._pages = None if page is None else self._make_pages(components[0][1][0], page_table)
-        self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
-        self._lengths = np.zeros(batch, np.int64)
-        self._flushed = np.zeros(batch, np.int64)
+            if page is None and not (pages is None and page_table is None):
+                raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
+            components = fmt.components(self.type, capacity, pages)
+            self._storage = {
+                component.name: _allocate(component.shape, fmt.dtype(component), component.alignment, fill)
+                for component in components
+            }
+            self._given = dict(stored_components(fmt, self.dynamic_type, given))
+            for component, array in self._given.items():
+                self._storage[component][:] = array
+            self._arrays = tuple(self._storage.values())
+            self._pages = None if page is None else self._make_pages(components[0].shape[0], page_table)
+            self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
+            self._lengths = np.zeros(batch, np.int64)
+            self._flushed = np.zeros(batch, np.int64)
 
     def _make_pages(self, pages: int, table: np.ndarray | None) -> PageTable:
         beyond = max(self.capacity - self._held, 0)
         rows = beyond // self._flush * self._flush
         return PageTable(self.batch, -(-rows // self.page), self.page, pages, table)
-
-    def _dtype(self, component: str, element: str) -> np.dtype:
-        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
-        kind, _, segment = component.partition(".")
-        fmt = self.format.parts[int(segment)][2] if segment else self.format
-        return DTYPES[fmt.zero if kind == "zeros" else element]
 
     def __repr__(self) -> str:
         return f"<Cache {self.type} lengths={self._lengths.tolist()}>"
@@ -222,7 +242,7 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads/h, r/n, head_dim/g], first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]), first [batch, kv_heads, exact_first, head_dim], recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
         and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0", "values.1".
@@ -355,7 +375,7 @@ class Cache:
         nbytes / batch. Raises `Error`, a ValueError, for an index out of range, and changes nothing then.
         """
         sources = self._check_indices(indices, self.batch)
-        self._copy_sequences(sources)
+        copy_sequences(self, sources)
         self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
         self._follow(np.array(sources))
 
@@ -366,17 +386,6 @@ class Cache:
         if self._ring is not None:
             self._ring.copy(sources)
             self._ring.cut(self._lengths)
-
-    def _copy_sequences(self, sources: list[int]) -> None:
-        """Copies what sequences do not share, each from sources[b]."""
-        moves = {b: source for b, source in enumerate(sources) if b != source}
-        while ready := {b: source for b, source in moves.items() if b not in moves.values()}:
-            self._copy_from(self, ready)
-            moves = {b: source for b, source in moves.items() if b not in ready}
-        if moves:  # in cycles: each sequence waits for another
-            spare = self._spare()
-            while moves:
-                self._rotate(moves, spare)
 
     def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
         """Sequences `targets` become copies of the first `length` tokens of sequence `source` (default: of all it has).
@@ -391,7 +400,7 @@ class Cache:
         kept = self._lengths if length is None else self._check_lengths([length] * self.batch)
         self._check_border(source, int(kept[source]))
         lengths, flushed = self._counts_within(kept)
-        self._copy_from(self, dict.fromkeys(targets, source), (lengths, flushed))
+        copy_from(self, self, dict.fromkeys(targets, source), (lengths, flushed))
         self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
         sources = np.arange(self.batch)
         sources[targets] = source
@@ -430,62 +439,6 @@ class Cache:
             if not 0 <= index < self.batch:
                 raise _kvq.Error(f"expected an index from 0 to {self.batch - 1} of a sequence, got {index}")
         return found.tolist()
-
-    def _copy_from(
-        self, cache: Cache, moves: dict[int, int], counts: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> None:
-        """Sequence b becomes moves[b] of `cache`, which may be this one: no sequence is both read and written then.
-
-        counts: lengths and flushed of `cache`, its own by default. Those of this one stay as they are.
-        """
-        if not moves:
-            return
-        sources = np.full(self.batch, -1, np.int64)
-        sources[list(moves)] = list(moves.values())
-        lengths, flushed = counts or (cache._lengths, cache._flushed)
-        compiled = kernel(
-            _reorder_ir.reorder,
-            (cache.batch, self.batch),
-            cache.dynamic_type,
-            self.dynamic_type,
-            self.has_window,
-            self._pages is not None,
-        )
-        counts = (lengths, flushed) if self.has_window else (lengths,)
-        tables = ()
-        if self._pages is not None:
-            stored = lengths if self.format.is_exact else flushed
-            shares = not (self._pages.is_given and cache._pages.is_given)
-            tables = (*cache._tables, *self._tables, stored[np.maximum(sources, 0)] * shares)
-        compiled.invoke("reorder", (*cache._arrays, sources, *counts, *tables, *self._arrays))
-
-    def _spare(self) -> Cache:
-        """An empty cache for one sequence of this one."""
-        return Cache(
-            1,
-            self.kv_heads,
-            self.capacity,
-            self.head_dim,
-            self.format,
-            self.dtype,
-            self.exact_first,
-            self.recent,
-            residual=self.residual,
-            page=self.page,
-            page_table=None if self.page is None else np.arange(self._pages.table.shape[1])[np.newaxis],
-            ring=self.ring,
-            keep_first=self.keep_first,
-        )
-
-    def _rotate(self, moves: dict[int, int], spare: Cache) -> None:
-        """Moves the sequences of one cycle, and drops them from `moves`."""
-        first = target = next(iter(moves))
-        spare._copy_from(self, {0: first})
-        spare._lengths[0], spare._flushed[0] = self._lengths[first], self._flushed[first]
-        while (source := moves.pop(target)) != first:
-            self._copy_from(self, {target: source})
-            target = source
-        self._copy_from(spare, {target: 0})
 
     def _check_lengths(self, lengths: int | Sequence[int]) -> np.ndarray:
         """One length of at least 0 for each sequence, int64."""
@@ -548,12 +501,14 @@ class Cache:
         windows = (0, 0, None) if fmt.is_exact else (self.exact_first, self.recent, self.residual)
         head_dim, has_windows = out.shape[3], not fmt.is_exact
         sizes = (self.batch, self.kv_heads, "?", head_dim)
+        type_ = cache_type(*sizes, fmt, self.dtype, *windows, self.page, self.ring, self.keep_first)
         compiled = kernel(
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, head_dim, self.dtype),
-            cache_type(*sizes, fmt, self.dtype, *windows, self.page, self.ring, self.keep_first),
-            str(fmt.for_heads(self.kv_heads)),
-            (fmt.tokens, fmt.scale, fmt.zero_element, 0 if fmt.is_exact else arrays["scales"].shape[3]),
+            type_,
+            (fmt.for_heads(self.kv_heads).core, fmt.rotation),
+            fmt.tokens,
+            fmt.row_types(type_),
             (has_windows and self.exact_first > 0, has_windows and self.has_window),
             self.exact_first if has_windows else 0,
             self._pages is not None,

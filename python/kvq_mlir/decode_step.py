@@ -75,12 +75,15 @@ def measure_step(shape: Shape, choices: list[Choice], sequences: int, dtype: str
         # The same for any number of sequences; a single work item would be no loop, and so no kernel.
         two = attend_to_one((2, heads, shape.head_dim), query_heads, dtype, entries)
         launches += count * measure(two, splits, on_gpu=True).launches
-    measured = [measure(ir_text, splits, on_gpu=False) for ir_text in appends + attentions]
+    on_cpu = {ir_text: measure(ir_text, splits, on_gpu=False) for ir_text in appends + attentions}
     return {
         "splits": splits,
         "appends": sum(appends.values()),
         "attentions": sum(attentions.values()),
-        "call_bytes": max(found.call for found in measured),
-        "work_item_bytes": max(found.work_item for found in measured),
+        # Of the largest call of each kind: splits keep their states in a workspace, work items and appends convert
+        # between codes and floats in scratch.
+        "split_workspace_bytes": max(on_cpu[ir_text].call for ir_text in attentions),
+        "attention_scratch_bytes": max(on_cpu[ir_text].work_item for ir_text in attentions),
+        "append_scratch_bytes": max(on_cpu[ir_text].call + on_cpu[ir_text].work_item for ir_text in appends),
         "gpu_launches_of_attention": launches,  # an append has no kernel for GPUs
     }

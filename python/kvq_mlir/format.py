@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from . import _kvq
@@ -16,6 +18,16 @@ DTYPES = {
     "i8": np.dtype(np.int8),
     "ui8": np.dtype(np.uint8),
 }
+
+
+class Component(NamedTuple):
+    """One array that a cache is stored in; `given` ones are given when it is made, and never written."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+    alignment: int
+    given: bool
 
 
 class Format:
@@ -57,13 +69,20 @@ class Format:
 
     @property
     def group(self) -> tuple[int, int | None] | None:
-        """(tokens, channels) that share a scale; channels is None for the whole row (`*`). None if exact."""
-        return None if self.is_exact else (self._fields["tokens"], self._fields["channels"])
+        """(tokens, channels) that share a scale; None for a whole axis (`*`): all tokens, all channels. None if exact."""
+        if self.is_exact:
+            return None
+        return None if self.is_static else self._fields["tokens"], self._fields["channels"]
 
     @property
     def tokens(self) -> int:
-        """Tokens that share a scale; 1 if exact."""
+        """Tokens that are quantized together; 1 if exact, and where the range is static."""
         return self._fields["tokens"]
+
+    @property
+    def is_static(self) -> bool:
+        """Whether scales and zeros are given, one row of them for all tokens of a head."""
+        return self._fields["static"]
 
     @property
     def heads(self) -> int | None:
@@ -87,6 +106,26 @@ class Format:
         return self._fields["scale"]
 
     @property
+    def outer_scale(self) -> str | None:
+        """The type, "f32", of the given scale that the others are multiplied by; None where there is none."""
+        return self._fields["outer"]
+
+    @property
+    def center(self) -> str | None:
+        """The type of the given mean that is subtracted before all else: "f16", "bf16" or "f32"; None without."""
+        return self._fields["center"]
+
+    @property
+    def rotation(self) -> int:
+        """Channels that a Hadamard rotation mixes before quantization; 0 without."""
+        return self._fields["rotation"]
+
+    @property
+    def core(self) -> str:
+        """The text of the format of what is quantized: without center and rotation, which act before."""
+        return self._fields["core"]
+
+    @property
     def zero(self) -> str | None:
         """The type of the zero, such as "f16" or "ui8"; None for symmetric codes and if exact."""
         return self._fields["zero"]
@@ -103,7 +142,8 @@ class Format:
 
     @property
     def range(self) -> str | None:
-        """How the range of a group is taken: "absmax", "minmax", "clip", "search", "rms" or "norm"; None if exact."""
+        """How the range of a group is taken: "absmax", "minmax", "clip", "search", "rms", "norm" or "static"; None if
+        exact."""
         return self._fields["range"]
 
     def channels(self, head_dim: int) -> int:
@@ -112,10 +152,38 @@ class Format:
         Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
         bytes.
         """
-        # The type's own check, over a cache of one row for as many heads as a group has.
-        recent = ", recent = 0" if self.tokens > 1 else ""
-        _kvq.cache_components(f"!kvq.cache<1x{self.heads or 1}x1x{head_dim}xf32, #kvq.format<{self}>{recent}>", 0)
+        self.components(self.rows_type(self.heads or 1, head_dim))  # the type's own check
         return self._fields["channels"] or head_dim
+
+    def rows_type(self, kv_heads: int, head_dim: int) -> str:
+        """The type of a cache of one sequence for rows of this format alone."""
+        recent = ", recent = 0" if self.tokens > 1 else ""
+        return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{self}>{recent}>"
+
+    def components(self, cache_type: str, capacity: int = 0, pages: int | None = None) -> list[Component]:
+        """What a cache of a type with this format is stored in; `Error` where the type is not valid."""
+        return [Component(*component) for component in _kvq.cache_components(cache_type, capacity, pages)]
+
+    def with_group(self, tokens: int, channels: int | None, scale: str) -> Format:
+        """The same codes and zeros, of as many channels rotated and centred, for groups of this shape, with their
+        default range and another scale."""
+        tail = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
+        tail += f", rotate = hadamard<{self.rotation}>" if self.rotation else ""
+        tail += f", center = {self.center}" if self.center else ""
+        tail += "" if self.heads == 1 else f", heads = {self.heads or '*'}"
+        return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{tail}")
+
+    def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:
+        """What goes with codes: name, elements in a row, their type, and whether it is given. Empty if exact."""
+        return tuple(
+            (component.name, component.shape[3], component.element, component.given)
+            for component in self.components(cache_type)
+            if component.name in ("scales", "zeros") or component.given
+        )
+
+    def dtype(self, component: Component) -> np.dtype:
+        """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
+        return DTYPES[self.zero if component.name == "zeros" else component.element]
 
     @property
     def code_dtype(self) -> np.dtype:
@@ -163,6 +231,15 @@ class Segments:
     def tokens(self) -> int:
         """Tokens that share a scale, in the segments with codes."""
         return max(fmt.tokens for _, _, fmt in self.parts)
+
+    def components(self, cache_type: str, capacity: int = 0, pages: int | None = None) -> list[Component]:
+        """What a cache of a type with these segments is stored in; `Error` where the type is not valid."""
+        return [Component(*component) for component in _kvq.cache_components(cache_type, capacity, pages)]
+
+    def dtype(self, component: Component) -> np.dtype:
+        """NumPy's type of a component, that of its segment."""
+        name, _, segment = component.name.partition(".")
+        return self.parts[int(segment)][2].dtype(component._replace(name=name))
 
     def __str__(self) -> str:
         return self._text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,20 +11,20 @@ from . import _kvq
 from .cache import Cache, check_type, element_text, output_array
 from .compiler import kernel
 from .format import DTYPES, Format
+from .given import Given, stored_components
 from .ir import attention as _attention_ir
 from .ir import values as _values_ir
 
 
-def _rows(x: np.ndarray, heads: int | None = None) -> np.ndarray:
-    """[batch, heads, ...] -> [batch*heads, ...], or [batch*heads/h, h, ...] for h heads that share metadata."""
-    rows = x.shape[0] * x.shape[1]
-    return x.reshape(rows, *x.shape[2:]) if heads is None else x.reshape(rows // heads, heads, *x.shape[2:])
+def _operands(parts: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """As kernels take them: signs, which are those of all heads, as one row."""
+    return [part.reshape(1, -1) if name == "signs" else part for name, part in parts.items()]
 
 
-def _sharing(fmt: Format, heads: int) -> int | None:
-    """How many heads share metadata; None where each has its own: then kernels do not tell sequences from heads."""
+def _sharing(fmt: Format, heads: int) -> tuple[int, int] | None:
+    """How many heads there are, and how many share metadata; None where each has its own."""
     group = fmt.group_heads(heads)
-    return None if group == 1 else group
+    return None if group == 1 else (heads, group)
 
 
 @dataclass(frozen=True)
@@ -32,50 +32,50 @@ class Quantized:
     """What `quantize` makes of an array [batch, heads, tokens, dim].
 
     codes: int8 (signed) or uint8 of its shape, one code a byte. scales, zeros: [batch, heads/h, tokens/n, dim/g] in the
-    format's types, for groups of h heads, n tokens and g channels; the bits of bf16 and of 8-bit floats as uint16
-    and uint8; zeros is None with symmetric codes.
+    format's types, for groups of h heads, n tokens and g channels, [1, heads/h, 1, dim/g] where the range is static;
+    the bits of bf16 and of 8-bit floats as uint16 and uint8; zeros is None with symmetric codes. given: what was given,
+    by name, [1, heads, 1, ...] each.
     """
 
     format: Format
     codes: np.ndarray
     scales: np.ndarray
     zeros: np.ndarray | None
+    given: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def packed(self) -> np.ndarray:
         """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
         dim, bits = self.codes.shape[-1], self.format.bits
         out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
-        kernel(_values_ir.pack, str(self.format), bits, dim).invoke("pack", (_rows(self.codes), _rows(out)))
+        kernel(_values_ir.pack, self.format.core, bits, dim).invoke("pack", (self.codes, out))
         return out
 
-    def _arrays(self) -> list[np.ndarray]:
-        """What kernels take; `Error` where the parts do not belong together, which kernels do not see."""
+    def _metadata(self) -> list[np.ndarray]:
+        """What kernels take beside the codes; `Error` where the parts do not belong together."""
         if self.codes.ndim != 4:
             raise _kvq.Error(f"expected codes as [batch, heads, tokens, dim], got {self.codes.ndim} axes")
         if (self.zeros is None) != (self.format.zero is None):
             found = "missing" if self.zeros is None else "given"
             raise _kvq.Error(f"zeros are {found}, but the format is '{self.format}'")
         batch, heads, tokens, dim = self.codes.shape
-        sharing = _sharing(self.format, heads)
-        expected = (
-            batch,
-            heads // (sharing or 1),
-            -(-tokens // self.format.tokens),
-            dim // self.format.channels(dim),
-        )
+        groups, sharing = dim // self.format.channels(dim), self.format.group_heads(heads)
+        expected = (batch, heads // sharing, -(-tokens // self.format.tokens), groups)
+        if self.format.is_static:
+            expected = (1, heads // sharing, 1, groups)
         for name, part in (("scales", self.scales), ("zeros", self.zeros)):
             if part is not None and part.shape != expected:
                 raise _kvq.Error(f"expected {name} of shape {list(expected)}, got {list(part.shape)}")
-        metadata = [_rows(part, sharing and 1) for part in (self.scales, self.zeros) if part is not None]
-        return [_rows(self.codes, sharing), *metadata]
+        metadata = {"scales": self.scales, "zeros": self.zeros} | self.given
+        return _operands({name: part for name, part in metadata.items() if part is not None})
 
 
-def quantize(x: np.ndarray, fmt: Format) -> Quantized:
+def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantized:
     """Quantizes x [batch, heads, tokens, dim], float16 or float32, which is also the element type.
 
-    Raises `Error`, a ValueError, for a wrong shape, for `codes = none`, and with both numbers where groups do not
-    divide the tokens or the row; TypeError for another dtype.
+    given: arrays by name that the format asks for, as a `Cache` takes them. Raises `Error`, a ValueError, for a wrong
+    shape, for `codes = none`, with both numbers where groups do not divide the tokens or the row, and for what is given
+    where `Cache` would; TypeError for another dtype.
     """
     element = element_text("x", x)
     check_type("fmt", fmt, Format)
@@ -87,50 +87,57 @@ def quantize(x: np.ndarray, fmt: Format) -> Quantized:
     groups = dim // fmt.channels(dim)
     if tokens % fmt.tokens:
         raise _kvq.Error(f"{tokens} tokens do not fill groups of {fmt.tokens} tokens")
-    text, sharing = str(fmt.for_heads(heads)), _sharing(fmt, heads)
-    shape = (batch, heads // (sharing or 1), tokens // fmt.tokens, groups)
-    out = Quantized(
-        fmt,
-        np.empty(x.shape, fmt.code_dtype),
-        np.empty(shape, DTYPES[fmt.scale]),
-        np.empty(shape, DTYPES[fmt.zero]) if fmt.zero else None,
-    )
-    compiled = kernel(_values_ir.quantize, text, fmt.scale, fmt.zero_element, sharing, dim, groups, element)
-    compiled.invoke("quantize", (_rows(np.ascontiguousarray(x), sharing), *out._arrays()))
+    type_ = fmt.rows_type(heads or fmt.heads or 1, dim)
+    stored = dict(stored_components(fmt, type_, given))
+    core, sharing = fmt.for_heads(heads).core, _sharing(fmt, heads)
+    shape = (batch, heads // fmt.group_heads(heads), tokens // fmt.tokens, groups)
+    computed = {
+        name: np.empty(shape, DTYPES[kind])
+        for name, kind in (("scales", fmt.scale), ("zeros", fmt.zero))
+        if kind and name not in stored
+    }
+    metadata = computed | stored
+    out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
+    compiled = kernel(_values_ir.quantize, core, fmt.rotation, fmt.row_types(type_), sharing, dim, element)
+    compiled.invoke("quantize", (np.ascontiguousarray(x), *_operands(stored), out.codes, *computed.values()))
     return out
 
 
 def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     """How many elements of x, which `quantize` made z of, their codes cannot hold: int64 [batch, heads].
 
-    An element saturates if it is clamped to the outermost code: clipped and static ranges can do that. Raises `Error`, a
+    An element saturates if it is clamped to the outermost code: clipped and static ranges can do that. Where the range
+    is static NaNs, whose code is 0, are counted too. Raises `Error`, a
     ValueError, where z does not have the shape of x; TypeError for another dtype.
     """
     element = element_text("x", x)
     check_type("z", z, Quantized)
     if x.shape != z.codes.shape:
         raise _kvq.Error(f"expected x of the codes' shape {list(z.codes.shape)}, got {list(x.shape)}")
-    _, *metadata = z._arrays()
-    fmt, dim, groups = z.format, x.shape[-1], z.scales.shape[-1]
+    metadata = z._metadata()
+    fmt, (_, heads, _, dim) = z.format, x.shape
     counts = np.zeros(x.shape[:2], np.int64)
-    text, sharing = str(fmt.for_heads(x.shape[1])), _sharing(fmt, x.shape[1])
-    compiled = kernel(_values_ir.count_saturated, text, fmt.scale, fmt.zero_element, sharing, dim, groups, element)
-    compiled.invoke("count_saturated", (_rows(np.ascontiguousarray(x), sharing), *metadata, _rows(counts, sharing)))
+    rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
+    compiled = kernel(
+        _values_ir.count_saturated, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim, element
+    )
+    compiled.invoke("count_saturated", (np.ascontiguousarray(x), *metadata, counts))
     return counts
 
 
 def dequantize(z: Quantized) -> np.ndarray:
-    """The float32 values of codes, in their shape: code * scale, plus the zero if there is one.
+    """The float32 values of codes, in their shape: code * scale, plus the zero if there is one; rotated back, and the
+    mean added, where the format says so.
 
     Raises `Error`, a ValueError, where the arrays do not have the shapes and types that `Quantized` says.
     """
     check_type("z", z, Quantized)
-    arrays = z._arrays()
-    fmt, dim, groups = z.format, z.codes.shape[-1], z.scales.shape[-1]
-    out, heads = np.empty(z.codes.shape, np.float32), z.codes.shape[1]
-    text, sharing = str(fmt.for_heads(heads)), _sharing(fmt, heads)
-    compiled = kernel(_values_ir.dequantize, text, fmt.scale, fmt.zero_element, sharing, dim, groups)
-    compiled.invoke("dequantize", (*arrays, _rows(out, sharing)))
+    metadata = z._metadata()
+    fmt, (_, heads, _, dim) = z.format, z.codes.shape
+    out = np.empty(z.codes.shape, np.float32)
+    rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
+    compiled = kernel(_values_ir.dequantize, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim)
+    compiled.invoke("dequantize", (z.codes, *metadata, out))
     return out
 
 

@@ -85,12 +85,15 @@ class Side:
 
     def measure(self, tokens: int, sequences: int) -> dict:
         """Bytes of all layers by component."""
-        sums = {name: {} for name in (*KINDS, "alignment_bytes")}
+        sums = {name: {} for name in (*KINDS, "given_bytes", "alignment_bytes")}
         for caches in self.caches:
             one, all_, count = caches.footprint(1), caches.footprint(sequences), len(caches.layers)
-            allocated, fixed = all_.allocated(tokens), one.allocated(0)
+            allocated, empty, two_empty = all_.allocated(tokens), one.allocated(0), caches.footprint(2).allocated(0)
+            # What a further sequence adds; the rest of storage without tokens is given, once for all sequences.
+            fixed = {part: two_empty[part] - size for part, size in empty.items()}
             _add(sums["bytes_per_token"], one.token_group_bytes, Fraction(count, one.token_group))
             _add(sums["fixed_bytes_per_sequence"], fixed, count)
+            _add(sums["given_bytes"], {"total": empty["total"] - fixed["total"]}, count)
             _add(sums["allocated_bytes"], allocated, count)
             _add(sums["retained_bytes"], all_.retained(tokens), count)
             _add(sums["alignment_bytes"], {"total": allocated["alignment"]}, count)
@@ -100,6 +103,7 @@ class Side:
                 for caches in self.caches
             ],
             **{name: {part: _whole(size) for part, size in sums[name].items()} for name in KINDS},
+            "given_bytes": sums["given_bytes"]["total"],
             "alignment_bytes": sums["alignment_bytes"]["total"],
         }
 
@@ -199,7 +203,8 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
     otherwise."""
     measured = {name: side.measure(tokens, concurrency) for name, side in sides.items()}
     total = {kind: _whole(sum(Fraction(side[kind]["total"]) for side in measured.values())) for kind in KINDS}
-    total["alignment_bytes"] = sum(side["alignment_bytes"] for side in measured.values())
+    for part in ("alignment_bytes", "given_bytes"):
+        total[part] = sum(side[part] for side in measured.values())
     dtype = next(iter(sides.values())).caches[0].dtype
     exact = [Choice(layer, side, (0, shape.kv_heads), Format("codes = none"))
              for side in sides for layer in range(shape.layers)]
@@ -235,10 +240,10 @@ def add_step(result: dict, shape: Shape, choices: list[Choice], dtype: str, spli
         return
     step = measure_step(shape, choices, result["concurrency"], dtype, splits)
     result["decode_step"] = step
+    # One call after the other; of an attention one work item at a time.
+    largest_call = max(step["split_workspace_bytes"] + step["attention_scratch_bytes"], step["append_scratch_bytes"])
     total = result["total"]
-    total["peak_bytes"] = (
-        total["allocated_bytes"] + total["alignment_bytes"] + step["call_bytes"] + step["work_item_bytes"]
-    )
+    total["peak_bytes"] = total["allocated_bytes"] + total["alignment_bytes"] + largest_call
 
 
 def _number(number: float) -> str:
@@ -305,13 +310,13 @@ def _layers(layers: list[int]) -> str:
 
 
 def _step_text(step: dict, peak: int) -> str:
-    call, item = step["call_bytes"], step["work_item_bytes"]
-    calls = f"{_plural(step['appends'], 'append')} and {_plural(step['attentions'], 'attention')}"
     return (
-        f"A decode step makes {calls}; the largest takes {_byte_text(call)} of temporaries for the call, workspace of "
-        f"{_plural(step['splits'], 'split')} included, and the largest {_byte_text(item)} for each work item that runs, "
-        f"codes unpacked and converted. With one work item at a time memory peaks at {_byte_text(peak)}. On a GPU its "
-        f"attention takes {_plural(step['gpu_launches_of_attention'], 'kernel launch', 'es')}."
+        f"A decode step makes {_plural(step['appends'], 'append')} and {_plural(step['attentions'], 'attention')}. "
+        f"Temporaries of the largest attention: {_byte_text(step['split_workspace_bytes'])} as workspace of "
+        f"{_plural(step['splits'], 'split')}, {_byte_text(step['attention_scratch_bytes'])} for conversion in each work "
+        f"item that runs; of the largest append {_byte_text(step['append_scratch_bytes'])}. With one work item at a time "
+        f"memory peaks at {_byte_text(peak)}. On a GPU the attentions are "
+        f"{_plural(step['gpu_launches_of_attention'], 'kernel launch', 'es')}."
     )
 
 
@@ -332,6 +337,8 @@ def _text(result: dict, title: str, shape: Shape, names: list[str], dtype: str) 
         f"{_byte_text(total['allocated_bytes'] + total['alignment_bytes'])}, "
         f"{_number(total['alignment_bytes'])} of them for alignment.",
     ]
+    if total["given_bytes"]:
+        lines.append(f"Given once, for all sequences: {_byte_text(total['given_bytes'])} (static ranges, outer scales).")
     if memory := result.get("memory"):
         lines.append(_fit_text(memory, tokens, sequences))
     if step := result["decode_step"]:

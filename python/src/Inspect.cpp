@@ -7,6 +7,7 @@
 
 #include "Bindings.h"
 
+#include "kvq/IR/GivenValues.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
@@ -26,6 +27,15 @@ template <typename T> static std::string toText(T printable) {
   std::string text;
   llvm::raw_string_ostream(text) << printable;
   return text;
+}
+
+/// A format between the angle brackets.
+static std::string toFormatText(Attribute format) {
+  std::string text = toText(format);
+  StringRef inner = text;
+  inner.consume_front("#kvq.format<");
+  inner.consume_back(">");
+  return inner.str();
 }
 
 /// Python's None for a null type.
@@ -65,10 +75,15 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact() || format.getChannels() == FormatAttr::kWholeAxis
           ? nb::object(nb::none())
           : nb::object(nb::int_(format.getChannels()));
+  fields["static"] = format.hasStaticRange();
   fields["heads"] = format.getHeads() == FormatAttr::kWholeAxis
                         ? nb::object(nb::none())
                         : nb::object(nb::int_(format.getHeads()));
   fields["scale"] = toTextOrNone(format.getScaleType());
+  fields["center"] = toTextOrNone(format.getCenterType());
+  fields["rotation"] = format.getRotation();
+  fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
+  fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());
   fields["zero_kind"] =
@@ -79,11 +94,7 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact()
           ? nb::object(nb::none())
           : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
-  std::string canonical = toText(Attribute(format));
-  StringRef inner = canonical;
-  inner.consume_front("#kvq.format<");
-  inner.consume_back(">");
-  return nb::make_tuple(inner.str(), fields);
+  return nb::make_tuple(toFormatText(format), fields);
 }
 
 /// The canonical text between the angle brackets of `#kvq.segments<...>`, and
@@ -125,8 +136,8 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment) of each storage component. A pool of
-/// `pages`, if given, is as large as that says.
+/// (name, shape, element type, alignment, given) of each storage component. A
+/// pool of `pages`, if given, is as large as that says.
 static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                    std::optional<int64_t> pages) {
   if (capacity < 0)
@@ -147,9 +158,23 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
       shape.append(extent);
     components.append(nb::make_tuple(component.getName(), nb::tuple(shape),
                                      toText(component.elementType),
-                                     component.alignment));
+                                     component.alignment, component.given));
   }
   return components;
+}
+
+/// Throws unless `data` may be the storage of a given component.
+static void checkGiven(const std::string &type, const std::string &name,
+                       nb::bytes data) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType cache = parseCacheType(context.get(), type);
+  std::vector<CacheType> segments = cache.getSegmentCaches();
+  for (const StorageComponent &component : cache.getComponents())
+    if (component.given && component.getName() == name)
+      return unwrap(checkGivenValues(segments[component.segment.value_or(0)],
+                                     component,
+                                     StringRef(data.c_str(), data.size())));
+  throw Error("no component '" + name + "' is given to " + type);
 }
 
 /// Parses and verifies a module; returns it printed.
@@ -175,9 +200,13 @@ void python::bindInspect(nb::module_ &module) {
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
       nb::arg("capacity"), nb::arg("pages") = nb::none(),
-      "(name, shape, element type, alignment) of each array that a cache "
-      "is stored in, with pages for all sequences where their number is not "
+      "(name, shape, element type, alignment, given) of each array that a "
+      "cache is stored in, with pages for all sequences where their number is "
+      "not "
       "given.");
+  module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
+             nb::arg("data"),
+             "Checks the bytes of a component that is given to a cache.");
   module.def("parse", &parse, nb::arg("text"),
              "Parses and verifies a module; returns it as MLIR prints it.");
   module.def("run_pipeline", &runPipelineOnText, nb::arg("text"),

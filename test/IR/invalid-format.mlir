@@ -12,7 +12,7 @@
 
 // -----
 
-// expected-error@+1 {{expected range absmax, minmax, clip<ratio>, search<steps>, rms or norm, got 'mean'}}
+// expected-error@+1 {{expected range absmax, minmax, clip<ratio>, search<steps>, rms, norm or static, got 'mean'}}
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = mean>
 
 // -----
@@ -32,7 +32,7 @@
 
 // -----
 
-// expected-error@+1 {{expected one of codes, group, heads, scale, zero, range, rule, got 'scales'}}
+// expected-error@+1 {{expected one of codes, group, heads, scale, zero, range, rotate, center, rule, got 'scales'}}
 #f = #kvq.format<codes = i4, group = [1, 32], scales = f16>
 
 // -----
@@ -42,7 +42,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range or rule}}
+// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center or rule}}
 #f = #kvq.format<codes = none, scale = f16>
 
 // -----
@@ -124,18 +124,38 @@
 
 // -----
 
-// expected-error@+1 {{range minmax needs a zero; without one expected range absmax, clip or search}}
+// expected-error@+1 {{range minmax needs a zero; without one expected range absmax, clip, search or static}}
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = minmax>
 
 // -----
 
-// expected-error@+1 {{range absmax takes no zero; with 'min 'f16'' expected range minmax, clip or search}}
+// expected-error@+1 {{range absmax takes no zero; with 'min 'f16'' expected range minmax, clip, search or static}}
 #f = #kvq.format<codes = ui4, group = [1, 32], scale = f16, zero = min f16, range = absmax>
 
 // -----
 
-// expected-error@+1 {{a group over all tokens needs a static range, since its range is never known at append: expected a number of tokens, got '*'}}
+// expected-error@+1 {{a group over all tokens needs a static range, since its range is never known at append: expected 'range = static' or a number of tokens, got range absmax and '*'}}
 #f = #kvq.format<codes = i4, group = [*, 1], scale = f16>
+
+// -----
+
+// expected-error@+1 {{expected two levels of scales as f8E4M3FN of f32, got 'f16' of 'f32'}}
+#f = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f16 of f32>
+
+// -----
+
+// expected-error@+1 {{expected two levels of scales as f8E4M3FN of f32, got 'f8E4M3FN' of 'f16'}}
+#f = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f16>
+
+// -----
+
+// expected-error@+1 {{a static range is that of a group over all tokens: expected '*' for tokens, got 32}}
+#f = #kvq.format<codes = i4, group = [32, 1], scale = f16, range = static>
+
+// -----
+
+// expected-error@+1 {{a group over all tokens needs a static range, since its range is never known at append: expected 'range = static' or a number of tokens, got range clip and '*'}}
+#f = #kvq.format<codes = i4, group = [*, *], scale = f16, range = clip<0.9>>
 
 // -----
 
@@ -231,6 +251,38 @@ func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i4, group = [8
 #f = #kvq.format<codes = #kvq.codebook<values = [0.0, 1.0e-45, 1.0]>, group = [1, *], scale = f16, range = norm>
 // expected-error@+1 {{range norm over 64 elements makes 0.0 of both 0.0 and 1.0e-45: expected values farther apart}}
 func.func private @f(!kvq.cache<1x1x8x64xf16, #f>)
+
+// -----
+
+// Rotations and means.
+
+// expected-error@+1 {{expected a rotation of a power of two of channels, such as 128, got 96}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = hadamard<96>>
+
+// -----
+
+// expected-error@+1 {{expected a rotation of 2 or more channels, got 0}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = hadamard<0>>
+
+// -----
+
+// expected-error@+1 {{expected rotation hadamard<channels>, got 'givens'}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = givens<64>>
+
+// -----
+
+// expected-error@+1 {{expected a center of f16, bf16 or f32, got 'f64'}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, center = f64>
+
+// -----
+
+// expected-error@+1 {{rotation of 64 channels does not divide head_dim 96}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = hadamard<64>>>)
+
+// -----
+
+// expected-error@+1 {{expected one of codes, group, heads, scale, zero, range, rotate, center, rule, got 'rope'}}
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = hadamard<32>, rope = pre>
 
 // -----
 

@@ -113,3 +113,20 @@ func.func private @f(!kvq.cache<1x1x8x576xf16, #s, ring = 64>)
 #s = #kvq.segments<[0:512] = #a, [512:576] = none>
 // expected-error@+1 {{segment [512:576]: exact elements in pages hold other tokens than codes beside an exact window: expected none of exact_first, recent and residual}}
 func.func private @f(!kvq.cache<1x1x8x576xf16, #s, recent = 4, page = 16>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32, rotate = hadamard<64>>
+#s = #kvq.segments<[0:512] = #a, [512:576] = none>
+// expected-error@+1 {{segment [0:512]: expected no rotation and no center in a segment, got #kvq.format<codes = i8}}
+func.func private @f(!kvq.cache<1x1x8x576xf16, #s>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static>
+!c = !kvq.cache<1x1x8x576xf16, #kvq.segments<[0:512] = #a, [512:576] = none>>
+func.func @given_of_segments(%c: !c, %i: index) {
+  // expected-error@+1 {{expected one segment of the cache, got}}
+  %0 = kvq.load_given %c <scales> at [%i] : !c -> tensor<1x1xf32>
+  return
+}

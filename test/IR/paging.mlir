@@ -54,3 +54,15 @@ func.func @ops(%x: tensor<2x2x?x16xf16>, %y: tensor<?x2x16xf16>, %n: tensor<2xi6
       into(%z : !plain) -> !plain
   return %p3, %w1, %o : !plain, !window, tensor<2x4x1x16xf32>
 }
+
+// CHECK-LABEL: func.func @shift(
+func.func @shift(%p: !plain, %w: !window, %n: tensor<2xi64>, %t: tensor<2x?xi64>, %u: tensor<2x4xi64>)
+    -> (!plain, !window) {
+  // CHECK: kvq.shift drop(%{{.*}}, %{{.*}} : tensor<2xi64>, tensor<2xi64>) lengths(%{{.*}} : tensor<2xi64>) pages(%{{.*}} : tensor<2x?xi64>) into(%{{.*}} : ![[PLAIN]]) -> ![[PLAIN]]
+  %0 = kvq.shift drop(%n, %n : tensor<2xi64>, tensor<2xi64>) lengths(%n : tensor<2xi64>)
+      pages(%t : tensor<2x?xi64>) into(%p : !plain) -> !plain
+  // CHECK: kvq.shift {{.*}} flushed(%{{.*}} : tensor<2xi64>) pages(
+  %1 = kvq.shift drop(%n, %n : tensor<2xi64>, tensor<2xi64>) lengths(%n : tensor<2xi64>)
+      flushed(%n : tensor<2xi64>) pages(%u : tensor<2x4xi64>) into(%w : !window) -> !window
+  return %0, %1 : !plain, !window
+}

@@ -1,6 +1,6 @@
-// RUN: kvq-opt %s -split-input-file | kvq-opt -split-input-file | FileCheck %s
-// RUN: kvq-opt %s -split-input-file -emit-bytecode -o /dev/null
-// RUN: kvq-opt %s -split-input-file -mlir-print-op-generic | kvq-opt -split-input-file | FileCheck %s
+// RUN: kvq-opt %s | kvq-opt | FileCheck %s
+// RUN: kvq-opt --mlir-print-op-generic %s | kvq-opt | FileCheck %s
+// RUN: kvq-opt --emit-bytecode %s | kvq-opt | FileCheck %s
 
 #k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
 #v = #kvq.format<codes = i4, group = [1, 32], scale = f16>

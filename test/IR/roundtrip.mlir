@@ -15,6 +15,7 @@
 // CHECK-DAG: #[[U5:[a-z0-9]+]] = #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16, range = minmax>
 // CHECK-DAG: #[[F8:[a-z0-9]+]] = #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32, range = absmax>
 // CHECK-DAG: #[[F4:[a-z0-9]+]] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN, range = absmax>
+// CHECK-DAG: #[[NVFP4:[a-z0-9]+]] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32, range = absmax>
 // CHECK-DAG: #[[MX:[a-z0-9]+]] = #kvq.format<codes = f6E3M2FN, group = [1, 16], scale = f8E8M0FNU, range = absmax>
 // CHECK-DAG: #[[POINT:[a-z0-9]+]] = #kvq.format<codes = ui8, group = [1, 16], scale = f16, zero = point ui8, range = minmax>
 // CHECK-DAG: #[[BLOCK:[a-z0-9]+]] = #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32, range = minmax>
@@ -29,6 +30,10 @@
 // CHECK-DAG: #[[RULE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 16], scale = f16, range = absmax, rule = #kvq.rule<ties = up, quotient = reciprocal, metadata = unrounded, bounds = full, extremum = signed, scale = nearest>>
 // CHECK-DAG: #[[RULE2:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [1, 16], scale = f16, zero = min f16, range = minmax, rule = #kvq.rule<scale = nearest, least = 1.0e-06, constant = 0.5, fit = end, precision = f16>>
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
+// CHECK-DAG: #[[STATIC:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [*, 8], scale = f16, zero = min f16, range = static>
+// CHECK-DAG: #[[BEFORE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = absmax, rotate = hadamard<32>, center = bf16>
+// CHECK-DAG: ![[ROTATED:[a-z0-9]+]] = !kvq.cache<1x2x?x64xf16, #[[BEFORE]]>
+// CHECK-DAG: ![[STATIC_CACHE:[a-z0-9]+]] = !kvq.cache<2x3x?x16xf16, #[[STATIC]]>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf16, #[[I4]]>
 // CHECK-DAG: ![[DYNAMIC:[a-z0-9]+]] = !kvq.cache<1x2x?x16xbf16, #[[I2]]>
@@ -60,12 +65,13 @@ func.func private @regions() attributes {
 // Codes, scales, zeros and ranges of each kind.
 
 // CHECK-LABEL: func.func private @kinds
-// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]], #[[HEADS]], #[[PAIR]], #[[RULE]], #[[RULE2]], #[[I4]]
+// CHECK-SAME: #[[I3]], #[[U5]], #[[F8]], #[[F4]], #[[NVFP4]], #[[MX]], #[[POINT]], #[[BLOCK]], #[[CLIP]], #[[NF4]], #[[GIVEN]], #[[NORM]], #[[RMS]], #[[SEARCH]], #[[HEADS]], #[[PAIR]], #[[RULE]], #[[RULE2]], #[[I4]]
 func.func private @kinds() attributes {kinds = [
   #kvq.format<codes = i3, group = [1, 8], scale = bf16>,
   #kvq.format<codes = ui5, group = [1, 8], scale = f16, zero = min bf16>,
   #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>,
   #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>,
+  #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32>,
   #kvq.format<codes = f6E3M2FN, group = [1, 16], scale = f8E8M0FNU>,
   #kvq.format<codes = ui8, group = [1, 16], scale = f16, zero = point ui8>,
   #kvq.format<codes = ui6, group = [32, *], scale = f16, zero = point f32>,
@@ -234,5 +240,53 @@ func.func @tile_level(%k: !plain, %v: !window, %q: tensor<2x16xf32>,
   // CHECK: kvq.load_tile %{{.*}} <recent> {{.*}} -> tensor<?x16xf16>
   %r = kvq.load_tile %v <recent> at [%i, %i] tokens [%i to %i]
       : !window -> tensor<?x16xf16>
+  return
+}
+
+// Ranges that are given: the metadata is an operand of the value-level ops, a
+// component of the cache, and no result of a tile.
+
+#static = #kvq.format<range = static, codes = ui4, group = [*, 8], scale = f16, zero = min f16>
+!static = !kvq.cache<2x3x?x16xf16, #static>
+
+// CHECK-LABEL: func.func @given
+func.func @given(%x: tensor<2x3x?x16xf16>, %s: tensor<1x3x1x2xf16>,
+    %c: tensor<2x3x?x16xi8>, %y: tensor<2x3x?x16xf32>, %k: !static, %i: index) {
+  // CHECK: kvq.quantize #[[STATIC]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3x?x16xf16>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) outs(%{{.*}} : tensor<2x3x?x16xi8>) -> tensor<2x3x?x16xi8>
+  %q = kvq.quantize #static ins(%x, %s, %s : tensor<2x3x?x16xf16>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>)
+      outs(%c : tensor<2x3x?x16xi8>) -> tensor<2x3x?x16xi8>
+  // CHECK: kvq.dequantize #[[STATIC]] ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3x?x16xi8>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) outs(
+  %d = kvq.dequantize #static ins(%q, %s, %s : tensor<2x3x?x16xi8>, tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>)
+      outs(%y : tensor<2x3x?x16xf32>) -> tensor<2x3x?x16xf32>
+  // CHECK: kvq.empty(%{{.*}}) given(%{{.*}}, %{{.*}} : tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) : ![[STATIC_CACHE]]
+  %e = kvq.empty(%i) given(%s, %s : tensor<1x3x1x2xf16>, tensor<1x3x1x2xf16>) : !static
+  // CHECK: kvq.load_tile %{{.*}} <codes> at[%{{.*}}, %{{.*}}] tokens[%{{.*}} to %{{.*}}] : ![[STATIC_CACHE]] -> tensor<?x16xi8>
+  %l = kvq.load_tile %k <codes> at [%i, %i] tokens [%i to %i] : !static -> tensor<?x16xi8>
+  // CHECK: kvq.load_given %{{.*}} <scales> at[%{{.*}}] : ![[STATIC_CACHE]] -> tensor<1x2xf16>
+  %g = kvq.load_given %k <scales> at [%i] : !static -> tensor<1x2xf16>
+  return
+}
+
+// What acts before quantization.
+
+!rotated = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, center = bf16, rotate = hadamard<32>>>
+
+// CHECK-LABEL: func.func @before
+func.func @before(%x: tensor<4x64xf32>, %c: !rotated, %i: index, %acc: tensor<4x64xf32>, %row: tensor<4xf32>) {
+  // CHECK: %[[S:.*]] = kvq.load_given %{{.*}} <signs> at[%{{.*}}] : ![[ROTATED]] -> tensor<1x64xi8>
+  %s = kvq.load_given %c <signs> at [%i] : !rotated -> tensor<1x64xi8>
+  // CHECK: kvq.load_given %{{.*}} <means> at[%{{.*}}] : ![[ROTATED]] -> tensor<1x64xbf16>
+  %m = kvq.load_given %c <means> at [%i] : !rotated -> tensor<1x64xbf16>
+  // CHECK: kvq.rotate hadamard<32> ins(%{{.*}}, %[[S]] : tensor<4x64xf32>, tensor<1x64xi8>) outs(%{{.*}} : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %y = kvq.rotate hadamard<32> ins(%x, %s : tensor<4x64xf32>, tensor<1x64xi8>)
+      outs(%x : tensor<4x64xf32>) -> tensor<4x64xf32>
+  // CHECK: kvq.rotate hadamard<64> inverse ins(
+  %z = kvq.rotate hadamard<64> inverse ins(%y, %s : tensor<4x64xf32>, tensor<1x64xi8>)
+      outs(%x : tensor<4x64xf32>) -> tensor<4x64xf32>
+  // CHECK: kvq.partial_attention {{.*}} flushed[%{{.*}}, %{{.*}}] bias(%{{.*}} : tensor<4xf32>) outs(
+  %p:3 = kvq.partial_attention ins(%x, %c, %c : tensor<4x64xf32>, !rotated, !rotated)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] bias(%row : tensor<4xf32>)
+      outs(%acc, %row, %row : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>
   return
 }

@@ -204,3 +204,39 @@ module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
     return %o : tensor<1x2x1x64xf32>
   }
 }
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>, page = 16>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 3>>} {
+  func.func @slots(%c: !exact, %x: tensor<?x2x64xf16>, %slots: tensor<?xi64>) -> !exact {
+    // expected-error@+1 {{the policy gives this cache a recent window, but its tokens are stored by slots: expected none, and groups of one token}}
+    %0 = kvq.append ins(%x : tensor<?x2x64xf16>) slots(%slots : tensor<?xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [32, 1], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>, page = 16>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 0>>} {
+  // expected-error@+1 {{policy of the keys without a layer: expected a page of whole groups of 32 tokens, got 16}}
+  func.func private @pages(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [4, 16], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 0>>} {
+  func.func @shift(%c: !exact, %begin: tensor<1xi64>, %count: tensor<1xi64>, %n: tensor<1xi64>) -> !exact {
+    // expected-error@+1 {{the policy gives this cache token groups or exact windows, and not any tokens can be dropped from among them: expected groups of one token and no windows}}
+    %0 = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}

@@ -148,3 +148,52 @@ module attributes {kvq.policy = #kvq.policy<
     return %r : !exact
   }
 }
+
+// -----
+
+// Pages stay, and page tables with them; packed tokens are counted by their
+// starts.
+
+#f = #kvq.format<codes = ui4, group = [8, 1], scale = f16, zero = min f16>
+!exact = !kvq.cache<2x4x?x64xf16, #kvq.format<codes = none>, page = 16>
+
+// CHECK: !cache = !kvq.cache<2x2x?x64xf16, #format, recent = 0, page = 16>
+module attributes {kvq.policy = #kvq.policy<
+    <heads = [0:2], format = #f, recent = 0>,
+    <heads = [2:4], format = #kvq.format<codes = i8, group = [1, *], scale = f16>>>} {
+  // CHECK-LABEL: func.func @packed(
+  // CHECK-SAME:    %[[C0:.*]]: !cache {kvq.side = #kvq.side<keys>}, %[[F:.*]]: tensor<2xi64>, %[[C1:.*]]: !cache1 {kvq.side = #kvq.side<keys>}, %[[X:.*]]: tensor<?x4x64xf16>,
+  // CHECK:         %[[X0:.*]] = tensor.extract_slice %[[X]][0, 0, 0] [%{{.*}}, 2, 64] [1, 1, 1]
+  // CHECK:         kvq.append ins(%[[X0]] : tensor<?x2x64xf16>) lengths(%{{.*}}) flushed(%[[F]] : tensor<2xi64>) pages(%[[T:.*]] : tensor<2x8xi64>) starts(%[[S:.*]] : tensor<3xi64>)
+  // CHECK:         scf.for %[[B:.*]] = {{.*}} iter_args
+  // CHECK:           %[[NEXT:.*]] = arith.addi %[[B]], %c1
+  // CHECK:           tensor.extract %[[S]][%[[NEXT]]]
+  // CHECK:           tensor.extract %[[S]][%[[B]]]
+  // CHECK:           arith.subi
+  // CHECK:         %[[X1:.*]] = tensor.extract_slice %[[X]][0, 2, 0] [%{{.*}}, 2, 64] [1, 1, 1]
+  // CHECK:         kvq.append ins(%[[X1]] : tensor<?x2x64xf16>) lengths(%{{.*}}) pages(%[[T]] : tensor<2x8xi64>) starts(%[[S]] : tensor<3xi64>) into(%[[C1]] : !cache1)
+  func.func @packed(%c: !exact {kvq.side = #kvq.side<keys>}, %x: tensor<?x4x64xf16>, %n: tensor<2xi64>,
+                    %starts: tensor<3xi64>, %pages: tensor<2x8xi64>) -> !exact {
+    %0 = kvq.append ins(%x : tensor<?x4x64xf16>) lengths(%n : tensor<2xi64>)
+        pages(%pages : tensor<2x8xi64>) starts(%starts : tensor<3xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}
+
+// -----
+
+// A shift drops any tokens, which caches without windows and token groups allow.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<heads = [0], format = #f>>} {
+  // CHECK-LABEL: func.func @shift(%{{.*}}: !cache, %{{.*}}: !cache1,
+  func.func @shift(%c: !exact, %begin: tensor<1xi64>, %count: tensor<1xi64>, %n: tensor<1xi64>) -> !exact {
+    // CHECK: %[[A:.*]] = kvq.shift {{.*}} : !cache) -> !cache
+    // CHECK: %[[B:.*]] = kvq.shift {{.*}} : !cache1) -> !cache1
+    // CHECK: return %[[A]], %[[B]]
+    %0 = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}

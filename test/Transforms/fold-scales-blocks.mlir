@@ -37,8 +37,8 @@
 // CHECK:       linalg.generic {{.*}} ins(%[[XS]], %[[C]] : tensor<4x64xf32>, tensor<?x64xi8>)
 // CHECK:         arith.uitofp
 // CHECK:       linalg.generic {indexing_maps = [#[[$ROWS]], #[[$GROUP]], #[[$GROUP]], #[[$ROW]]], iterator_types = ["parallel", "reduction", "reduction"]}
-// CHECK:         %[[POINT:.+]] = arith.uitofp %{{.+}} : i8 to f32
-// CHECK:         %[[SCALE:.+]] = arith.extf %{{.+}} : f16 to f32
+// CHECK-DAG:     %[[POINT:.+]] = arith.uitofp %{{.+}} : i8 to f32
+// CHECK-DAG:     %[[SCALE:.+]] = arith.extf %{{.+}} : f16 to f32
 // CHECK:         %[[DISTANCE:.+]] = arith.mulf %[[POINT]], %[[SCALE]] : f32
 // CHECK:         %[[OFFSET:.+]] = arith.negf %[[DISTANCE]]
 // CHECK:         arith.mulf %in, %[[OFFSET]] fastmath<contract>

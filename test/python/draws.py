@@ -11,7 +11,20 @@ import json
 from collections.abc import Callable
 
 import numpy as np
-from test_differential import CODEBOOK_RANGES, DTYPES, SCALES, SYMMETRIC, TOLERANCE, UNSIGNED, ZEROS, is_format, same, values
+from test_differential import (
+    CODEBOOK_RANGES,
+    DTYPES,
+    SCALES,
+    SYMMETRIC,
+    TOLERANCE,
+    UNSIGNED,
+    ZEROS,
+    is_format,
+    same,
+    stored_rows,
+    values,
+)
+from test_ring import check as check_ring
 
 import kvq_mlir as kvq
 from kvq_mlir import reference
@@ -19,15 +32,25 @@ from kvq_mlir.metrics import relative_l2
 
 Fields = dict[str, object]
 
-# Every value that a field can have. What other fields forbid is in FORBIDDEN.
+# Every value that a field can have. Not all of them go together.
 VALUES: dict[str, tuple] = {
     "codes": SYMMETRIC + UNSIGNED,
     "group": ("1, *", "1, 16", "8, 1", "4, 8", "5, *"),
     "scale": SCALES,
     "zero": ("", *ZEROS),
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES),
+    "span": ("", "2", "*"),  # KV heads of a group
+    "rule": (
+        "",
+        "ties = up",
+        "quotient = reciprocal",
+        "scale = nearest",
+        "metadata = unrounded, scale = nearest",
+        "bounds = full, extremum = signed, scale = nearest",
+    ),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
+    "storage": ("contiguous", "pages", "given pages", "ring"),
     "dtype": ("f16", "f32"),
     "input": ("f16", "f32"),
     "dim": (64, 80, 96, 128),
@@ -47,12 +70,24 @@ def _group(group: str, dim: int) -> tuple[int, int]:
     return int(tokens), dim if channels == "*" else int(channels)
 
 
+def _has_meaning(codes: str, rule: str) -> bool:
+    if "ties" in rule:
+        return kind("codes", codes) != "float"
+    return "signed" not in rule or codes.startswith("i")
+
+
 # Pairs of fields, and whether values of both go together.
-FORBIDDEN: dict[tuple[str, str], Callable[[object, object], bool]] = {
+TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("codes", "zero"): lambda codes, zero: (codes in UNSIGNED) == bool(zero) and is_format(codes, "f32", zero),
     ("codes", "scale"): lambda codes, scale: is_format(codes, scale, ""),
     ("codes", "range"): lambda codes, range_: range_ not in CODEBOOK_RANGES or "codebook" in codes,
     ("range", "zero"): lambda range_, zero: range_ not in CODEBOOK_RANGES or not zero,
+    ("codes", "rule"): lambda codes, rule: _has_meaning(codes, rule),
+    ("rule", "zero"): lambda rule, zero: "signed" not in rule or not zero,
+    ("rule", "range"): lambda rule, range_: not ("unrounded" in rule and "search" in range_)
+    and not ("signed" in rule and range_ in CODEBOOK_RANGES),
+    ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
+    ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("group", "window"): lambda group, window: window != "none" or group.startswith("1,"),
     ("group", "dim"): lambda group, dim: dim % _group(group, dim)[1] == 0,
 }
@@ -60,7 +95,7 @@ FORBIDDEN: dict[tuple[str, str], Callable[[object, object], bool]] = {
 
 def allowed(fields: Fields) -> bool:
     """Whether the values, of some fields or all, go together."""
-    return all(rule(fields[a], fields[b]) for (a, b), rule in FORBIDDEN.items() if a in fields and b in fields)
+    return all(rule(fields[a], fields[b]) for (a, b), rule in TOGETHER.items() if a in fields and b in fields)
 
 
 def draw(rng: np.random.Generator, chosen: Fields | None = None, wanted: Callable | None = None) -> Fields | None:
@@ -125,7 +160,7 @@ def cover(rng: np.random.Generator, tries: int = 4) -> list[Fields]:
                 if case is not None:
                     found.append(case)
                     break
-        assert found, f"no case has {pair}: a rule is missing in FORBIDDEN"
+        assert found, f"no case has {pair}: TOGETHER has to say so"
         best = max(found, key=lambda case: len(pairs_in(case) & missing.keys()))
         for pair in pairs_in(best):
             missing.pop(pair, None)
@@ -145,9 +180,17 @@ def complete(rng: np.random.Generator, fields: Fields) -> str:
         "recent": dict(recent=int(rng.integers(1, 20))),
         "residual": dict(residual=n * int(rng.integers(1, 4))),
     }[fields["window"]]
+    exact = window.get("recent", 0) or window.get("residual", 0)  # tokens that a ring has to keep
+    keep_first = fields["exact_first"] + int(rng.integers(0, 3))
+    storage = {
+        "contiguous": {},
+        "pages": dict(page=n * int(rng.integers(1, 6))),
+        "given pages": dict(page=n * int(rng.integers(1, 6)), given=True),
+        "ring": dict(ring=keep_first + exact + fields["q_len"] + int(rng.integers(0, 20)), keep_first=keep_first),
+    }[fields["storage"]]
     lengths = rng.integers(0, 60, fields["batch"])
     lengths[rng.integers(fields["batch"])] = int(rng.integers(20, 60))
-    case = {**fields, "window": window, "appends": _appends(rng, fields["appends"], lengths)}
+    case = {**fields, "window": window, "storage": storage, "appends": _appends(rng, fields["appends"], lengths)}
     return json.dumps({**case, "seed": int(rng.integers(1 << 32))})
 
 
@@ -168,6 +211,10 @@ def _appends(rng: np.random.Generator, kind: str, lengths: np.ndarray) -> list[l
 def format_text(case: Fields) -> str:
     parts = {"codes": case["codes"], "group": f"[{case['group']}]"}
     parts |= {name: case[name] for name in ("scale", "zero", "range") if case[name]}
+    if case["span"]:
+        parts["heads"] = case["span"]
+    if case["rule"]:
+        parts["rule"] = f"#kvq.rule<{case['rule']}>"
     return ", ".join(f"{name} = {value}" for name, value in parts.items())
 
 
@@ -176,14 +223,15 @@ def run(text: str) -> None:
     case = json.loads(text)
     rng, fmt = np.random.default_rng(case["seed"]), format_text(case)
     batch, heads, dim = case["batch"], case["heads"], case["dim"]
-    parameters = dict(dtype=case["dtype"], exact_first=case["exact_first"], **case["window"])
-    capacity = max(np.sum(case["appends"], axis=0)) + int(rng.integers(0, 9))
+    ring = {name: case["storage"][name] for name in ("ring", "keep_first") if name in case["storage"]}
+    parameters = dict(dtype=case["dtype"], exact_first=case["exact_first"], **case["window"], **ring)
+    capacity = int(max(np.sum(case["appends"], axis=0)) + rng.integers(0, 9))
     shape = (batch, heads, capacity, dim)
-    cache = kvq.Cache(*shape, kvq.Format(fmt), fill=0xFF, **parameters)
+    cache = kvq.Cache(*shape, kvq.Format(fmt), fill=0xFF, **parameters, **_pages(rng, case, capacity))
     oracle = reference.Cache(reference.Format.parse(fmt), batch, heads, dim, capacity, **parameters)
     # The other side is exact: it costs little to compile.
-    exact = kvq.Cache(*shape, kvq.Format("codes = none"), case["dtype"], fill=0xFF)
-    exact_oracle = reference.Cache(reference.Format(None), batch, heads, dim, capacity, case["dtype"])
+    exact = kvq.Cache(*shape, kvq.Format("codes = none"), case["dtype"], fill=0xFF, **ring)
+    exact_oracle = reference.Cache(reference.Format(None), batch, heads, dim, capacity, case["dtype"], **ring)
     for counts in case["appends"]:
         tokens = max(counts) + int(rng.integers(0, 2))
         for side in ((cache, oracle), (exact, exact_oracle)):
@@ -194,7 +242,7 @@ def run(text: str) -> None:
                 x[b, :, count:] = np.nan  # padding
             for each in side:
                 each.append(x, counts)
-    check_storage(cache, oracle)
+    (check_ring if ring else check_storage)(cache, oracle)
 
     sides, oracles = [cache, exact], [oracle, exact_oracle]
     if case["side"] == "values":
@@ -211,15 +259,25 @@ def run(text: str) -> None:
         assert error <= TOLERANCE, f"sequence {b}: relative L2 {error}"
 
 
+def _pages(rng: np.random.Generator, case: Fields, capacity: int) -> dict:
+    """Pages of the cache's own, or those of a given table, in any order, of a pool with a few more."""
+    page = case["storage"].get("page")
+    if page is None or "given" not in case["storage"]:
+        return dict(page=page)
+    rows = -(-capacity // page)
+    pages = case["batch"] * rows + int(rng.integers(0, 9))
+    table = rng.permutation(pages)[: case["batch"] * rows].reshape(case["batch"], rows)
+    return dict(page=page, pages=pages, page_table=table)
+
+
 def check_storage(cache: kvq.Cache, oracle: reference.Cache) -> None:
     """The stored bytes are the oracle's codes and metadata."""
     assert cache.lengths.tolist() == oracle.lengths.tolist()
     assert cache.flushed.tolist() == oracle.flushed.tolist()
-    storage = cache.storage()
     for b, flushed in enumerate(cache.flushed.tolist()):
-        packed = np.ascontiguousarray(storage["codes"][b, :, :flushed]).view(np.uint8)
+        packed = stored_rows(cache, "codes", b, flushed).view(np.uint8)
         assert same(packed, reference.pack(oracle.codes(b), cache.format.bits)), f"codes of sequence {b}"
         rows = flushed // cache.format.tokens
-        assert same(storage["scales"][b, :, :rows], oracle.scales(b)), f"scales of sequence {b}"
+        assert same(stored_rows(cache, "scales", b, rows), oracle.scales(b)), f"scales of sequence {b}"
         if cache.format.zero:
-            assert same(storage["zeros"][b, :, :rows], oracle.zeros(b)), f"zeros of sequence {b}"
+            assert same(stored_rows(cache, "zeros", b, rows), oracle.zeros(b)), f"zeros of sequence {b}"

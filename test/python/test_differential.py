@@ -181,7 +181,7 @@ def stored_rows(cache: kvq.Cache, name: str, b: int, rows: int) -> np.ndarray:
     if cache.page is not None:
         pages = cache.page_table[b, : -(-rows // array.shape[2])]
         b, array = 0, array[pages].transpose(1, 0, 2, 3).reshape(1, array.shape[1], -1, array.shape[3])
-    return np.ascontiguousarray(array[b, :, :rows])
+    return array[b, :, :rows].copy()
 
 
 def random_pages(rng: np.random.Generator, n: int, batch: int, capacity: int) -> dict:

@@ -13,6 +13,7 @@ from pathlib import Path
 import kvq_mlir as kvq
 import pytest
 from kvq_mlir import _kvq
+from kvq_mlir.ir.append import append as append_ir
 from kvq_mlir.ir.decode_step import append_one, attend_to_one
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +30,9 @@ def outcome(ir_text: str, passes: str) -> str:
         return f"error: {error}"
 
 
-def lowered(fmt: str, windows: str = "") -> str:
+def lowered(fmt: str) -> str:
     """An append to a cache and attention over it, as structured ops."""
-    entries = [f"<side = {side}, format = {_named(fmt)}{windows}>" for side in ("keys", "values")]
+    entries = [f"<side = {side}, format = {_named(fmt)}>" for side in ("keys", "values")]
     found = outcome(append_one(SHAPE, "f16", "keys", entries[0]), TILE)
     return found + outcome(attend_to_one(SHAPE, 2, "f16", entries), TILE)
 
@@ -52,6 +53,7 @@ POINT = "codes = ui4, group = [1, 32], scale = f16, zero = point f16"
 FORMAT_FIELDS = {
     "codes": (I4, I4.replace("i4", "i8")),
     "group": (I4, I4.replace("32", "16")),
+    "heads": (I4, I4 + ", heads = *"),
     "scale": (I4, I4.replace("f16", "f32")),
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
@@ -75,6 +77,14 @@ CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
     "recent": ("", ", recent = 4"),
     "residual": (", recent = 4", ", residual = 4"),
+    "page": ("", ", page = 16"),
+    "ring": ("", ", ring = 16"),
+    "keep_first": (", ring = 16", ", ring = 16, keep_first = 2"),
+}
+STORAGE_PARAMETERS = {  # of which a policy says nothing
+    "page": (", page = 4", ", page = 8"),
+    "ring": (", ring = 8", ", ring = 9"),
+    "keep_first": (", ring = 8", ", ring = 8, keep_first = 2"),
 }
 
 
@@ -115,14 +125,38 @@ def test_fields_of_rules(field):
 
 def test_every_parameter_of_a_cache_is_in_the_table():
     assert named_in_error(_kvq.Footprint, "!kvq.cache<1x1x1x8xf16, #kvq.format<codes = none>, nothing = 1>") == (
-        CACHE_PARAMETERS.keys()
+        CACHE_PARAMETERS.keys() | STORAGE_PARAMETERS.keys()
+    )
+
+
+def lowered_append(parameters: str) -> str:
+    """An append to a cache of these parameters, as structured ops."""
+    counts, table = "tensor<1xi64>", "tensor<1x8xi64>"
+    window = "recent" in parameters or "residual" in parameters
+    operands = f"flushed(%n : {counts})" if window else f"pages(%t : {table})" if "page" in parameters else ""
+    return outcome(
+        f"""!c = !kvq.cache<1x2x128x64xf16, {_named(I4)}{parameters}>
+func.func @f(%x: tensor<1x2x3x64xf16>, %c: !c, %n: {counts}, %t: {table}) -> !c {{
+  %0 = kvq.append ins(%x : tensor<1x2x3x64xf16>) lengths(%n : {counts}) {operands} into(%c : !c) -> !c
+  return %0 : !c
+}}""",
+        TILE,
     )
 
 
 @pytest.mark.parametrize("parameter", CACHE_PARAMETERS)
 def test_parameters_of_caches(parameter):
     before, after = CACHE_PARAMETERS[parameter]
-    check(lowered(I4, before), lowered(I4, after))
+    check(lowered_append(before), lowered_append(after))
+
+
+@pytest.mark.parametrize("parameter", STORAGE_PARAMETERS)
+def test_storage_parameters_of_caches(parameter):
+    cache = f"!kvq.cache<1x2x?x64xf16, {_named(I4)}%s>"
+    modules = [
+        append_ir(SHAPE, "f16", cache % text, window=False, paged="page" in text) for text in STORAGE_PARAMETERS[parameter]
+    ]
+    check(*(outcome(module, "kvq-expand-caches") for module in modules))
 
 
 # --- attributes of ops -----------------------------------------------------------------------------------------------
@@ -172,6 +206,21 @@ LOAD = (
     "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
     "%0 : tensor<?x64xf16>",
 )
+PAGED = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>, page = 16>"
+PARTIAL_PAGED = (
+    f"%q: tensor<2x64xf32>, %c: {PAGED}, %t: tensor<1x8xi64>, %i: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
+    f"%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, {PAGED}, {PAGED}) at [%i, %i] "
+    "tokens [%i to %i] flushed [%i, %i] key_pages(%t : tensor<1x8xi64>) value_pages(%t : tensor<1x8xi64>) "
+    "outs(%q, %m, %s : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) {{key_region = #kvq.region<codes>, "
+    "value_region = #kvq.region<codes>, tile = 8{0}}} -> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
+    "%0#0 : tensor<2x64xf32>",
+)
+LOAD_PAGED = (
+    f"%c: {PAGED}, %t: tensor<1x8xi64>, %b: index, %lo: index, %hi: index",
+    f"%0:2 = kvq.load_tile %c <codes> at [%b, %b] tokens [%lo to %hi] pages(%t : tensor<1x8xi64>) {{0}} : {PAGED} "
+    "-> tensor<?x64xi8>, tensor<?x2xf16>",
+    "%0#0 : tensor<?x64xi8>",
+)
 TRUNCATE = (
     "%n: tensor<1xi64>, %f: tensor<1xi64>, %to: tensor<1xi64>",
     "%0, %1 = kvq.truncate {0} lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>) to(%to : tensor<1xi64>) "
@@ -207,6 +256,11 @@ OP_ATTRIBUTES = {
         *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "first", 16)),
         "func.func(kvq-decompose-attention)",
     ),
+    "partial_attention.within_pages": (
+        *(PARTIAL_PAGED, "", ", within_pages"),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
 }

@@ -137,15 +137,16 @@ def test_dequantizing_every_code(bits, signed, dim):
     text = format_of(bits, signed)
     lowest = -(2 ** (bits - 1)) if signed else 0
     codes = lowest + (np.arange(256)[:, None] + np.arange(dim)) % 2**bits
-    scales = np.float32([0.5, 3]).repeat(128).reshape(1, 256, 1)
-    zeros = [] if signed else [np.float32([-7, 100]).repeat(128).reshape(1, 256, 1)]
+    fmt = kvq.Format(text)
+    scales = np.float32([0.5, 3]).repeat(128).reshape(1, 1, 256, 1)
+    zeros = [] if signed else [np.float32([-7, 100]).repeat(128).reshape(1, 1, 256, 1)]
     expected = codes * scales + (zeros[0] if zeros else 0)
     for vector_width in WIDTHS:
         kernel = _kvq.compile(
-            values_ir.dequantize(text, "f32", None if signed else "f32", dim, 1), vector_width=vector_width
+            values_ir.dequantize(text, 0, fmt.row_types(fmt.rows_type(1, dim)), dim), vector_width=vector_width
         )
-        found = np.full((1, 256, dim), np.nan, np.float32)
-        kernel.invoke("dequantize", (codes.astype(np.uint8).view(np.int8)[None], scales, *zeros, found))
+        found = np.full((1, 1, 256, dim), np.nan, np.float32)
+        kernel.invoke("dequantize", (codes.astype(np.uint8).view(np.int8)[None, None], scales, *zeros, found))
         assert worst(found, expected) == 0, vector_width
 
 

@@ -6,12 +6,14 @@ A failing random test prints its seed; `KVQ_SEED=<seed>` runs it again with the 
 import json
 import re
 
+import draws
 import kvq_mlir as kvq
 import numpy as np
 import pytest
 from kvq_mlir import __main__ as command_line
 from kvq_mlir import _kvq, report
 from kvq_mlir.cache import cache_type
+from kvq_mlir.format import DTYPES
 from kvq_mlir.policy import Choice
 
 K4_PER_CHANNEL = "codes = ui4, group = [32, 1], scale = f16, zero = min f16"
@@ -20,21 +22,19 @@ TWO_PER_GROUP = "codes = ui{bits}, group = [1, 64], scale = f16, zero = min f16"
 
 
 def draw_cache(rng: np.random.Generator) -> kvq.Cache:
-    """A cache of any type that is valid."""
-    batch, heads, head_dim = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.choice([8, 24, 64, 80, 128]))
-    capacity, dtype = int(rng.integers(0, 300)), str(rng.choice(["f16", "f32"]))
+    """A cache of any type that is valid: formats and windows as test_draws has them."""
+    case = json.loads(draws.complete(rng, draws.draw(rng)))
+    fmt, windows = kvq.Format(draws.format_text(case)), dict(exact_first=case["exact_first"], **case["window"])
     if rng.random() < 0.1:
-        return kvq.Cache(batch, heads, capacity, head_dim, kvq.Format("codes = none"), dtype)
-    bits, scale = int(rng.choice([2, 4, 8])), str(rng.choice(["f16", "f32"]))
-    if rng.random() < 0.5:
-        group = f"[{rng.integers(1, 40)}, 1]"
-    else:
-        group = f"[1, {rng.choice([d for d in range(1, head_dim + 1) if head_dim % d == 0])}]"
-    zero = str(rng.choice(["", "f16", "f32"]))
-    codes = f"codes = ui{bits}" if zero else f"codes = i{bits}"
-    fmt = kvq.Format(f"{codes}, group = {group}, scale = {scale}" + (f", zero = min {zero}" if zero else ""))
-    windows = (int(n) for n in rng.integers(0, 70, 2) * rng.integers(0, 2, 2))
-    return kvq.Cache(batch, heads, capacity, head_dim, fmt, dtype, *windows)
+        fmt, windows = kvq.Format("codes = none"), {}
+    shape = (case["batch"], case["heads"], int(rng.integers(0, 300)), case["dim"])
+    return kvq.Cache(*shape, fmt, case["dtype"], **windows)
+
+
+def coded_tokens(cache: kvq.Cache, length: int) -> int:
+    """How many of so many tokens are quantized: f(length)."""
+    flush = cache.residual or cache.format.tokens
+    return max(0, length - cache.exact_first - cache.recent) // flush * flush
 
 
 def parts(bytes_: dict) -> dict:
@@ -62,7 +62,7 @@ def test_reported_bytes_are_allocated_bytes(rng):
         assert found == _kvq.Footprint(cache.type).allocated(cache.capacity), cache
         assert found["total"] == cache.nbytes == sum(array.nbytes for array in storage.values()), cache
         assert parts(found) == {name: array.nbytes for name, array in storage.items() if array.nbytes}, cache
-        assert found["padding"] == 0, cache  # codes of 2, 4 and 8 bits fill their bytes
+        assert found["padding"] == 0, cache  # codes fill their bytes
         aligned = sum(-(-array.nbytes // 64) * 64 for array in storage.values())
         assert found["total"] + found["alignment"] == aligned, cache
 
@@ -72,7 +72,7 @@ def test_fixed_and_token_groups_make_up_the_allocation(rng):
         cache = draw_cache(rng)
         footprint, n = _kvq.Footprint(cache.dynamic_type), cache.format.tokens
         assert footprint.token_group == n
-        groups = max(0, cache.capacity - cache.exact_first - cache.recent) // n
+        groups = coded_tokens(cache, cache.capacity) // n
         fixed, group = footprint.allocated(0), footprint.token_group_bytes
         expected = {name: fixed[name] + groups * group[name] for name in fixed if name != "alignment"}
         found = footprint.allocated(cache.capacity)
@@ -88,13 +88,14 @@ def test_retained_bytes_are_those_of_tokens(rng):
         if fmt.is_exact:
             assert parts(found) == ({"values": rows * length * row} if length else {}), cache
             continue
-        coded = max(0, length - cache.exact_first - cache.recent) // n * n
+        coded = coded_tokens(cache, length)
         first = min(length, cache.exact_first)
-        metadata = rows * (coded // n) * (cache.head_dim // fmt.channels(cache.head_dim))
+        spans = cache.storage()["scales"].shape[1]  # groups may span KV heads
+        metadata = cache.batch * spans * (coded // n) * (cache.head_dim // fmt.channels(cache.head_dim))
         expected = {
             "codes": rows * coded * cache.head_dim * fmt.bits // 8,
-            "scales": metadata * {"f16": 2, "f32": 4}[fmt.scale],
-            "zeros": metadata * {None: 0, "f16": 2, "f32": 4}[fmt.zero],
+            "scales": metadata * DTYPES[fmt.scale].itemsize,
+            "zeros": metadata * DTYPES[fmt.zero].itemsize if fmt.zero else 0,
             "first": rows * first * row,
             "recent": rows * (length - first - coded) * row,
         }
@@ -366,11 +367,12 @@ def test_temporaries_and_launches_of_a_step(capsys):
     )
     assert (one["appends"], one["attentions"]) == (64, 32)
     assert one["gpu_launches_of_attention"] == 32 and four["gpu_launches_of_attention"] == 64
-    assert four["call_bytes"] == 3 * 4 * 32 * (128 + 1 + 1) * 4
-    # An append to keys: a group in f16, its codes, scales, zeros and packed codes, and the statistics of its range.
-    assert 32 * 128 * 2 < one["call_bytes"] < 32 * 128 * 8
+    assert one["split_workspace_bytes"] == 0
+    assert four["split_workspace_bytes"] == 3 * 4 * 32 * (128 + 1 + 1) * 4
+    # A group of keys in f16, its codes, packed codes and metadata, and the statistics of its range in f32.
+    assert 32 * 128 * (2 + 1) < one["append_scratch_bytes"] == four["append_scratch_bytes"] < 32 * 128 * 4
     # Unpacked codes of keys and values, query times scales, scores, accumulator, ...: less than values in f32.
-    assert 2 * 32 * 128 < one["work_item_bytes"] < 2 * 64 * 128 * 4
+    assert 2 * 32 * 128 < one["attention_scratch_bytes"] < 2 * 64 * 128 * 4
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,44 @@ def test_case_44_bytes_of_rows():
     assert kvq.Cache(1, 1, 1, 576, kvq.Format("codes = f8E4M3FN, group = [1, 64], scale = f32")).nbytes == 576 + 36
 
 
+def test_given_scales_of_segments(rng):
+    """vLLM's NVFP4 latent row of 352 bytes: 256 + 32 of f4 with f8 scales, and 64 f8 of a given scale."""
+    segments = kvq.Segments(
+        "[0:512] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>, "
+        "[512:576] = #kvq.format<codes = f8E4M3FN, group = [*, *], scale = f32, range = static>"
+    )
+    scale = np.float32([0.01])
+    cache = kvq.Cache(2, 1, 30, 576, segments, fill=0xFF, given={"scales.1": scale})
+    assert _kvq.Footprint(cache.type).token_group_bytes["total"] == 2 * 352
+    assert cache.nbytes == 2 * 30 * 352 + 4
+    x = rng.standard_normal((2, 1, 20, 576), np.float32)
+    cache.append(x, [20, 7])
+    (_, _, latent), (_, _, rope) = segments.parts
+    given = reference.Calibration(scales=scale[np.newaxis])
+    parts = []
+    for fmt, channels, calibration in ((latent, slice(512), None), (rope, slice(512, 576), given)):
+        part = reference.Cache(
+            reference.Format.parse(str(fmt)), 2, 1, channels.stop - (channels.start or 0), 30, calibration=calibration
+        )
+        part.append(x[..., channels], [20, 7])
+        parts.append(part)
+    for b, length in enumerate((20, 7)):
+        expected = np.concatenate([part.values64(b) for part in parts], axis=-1)
+        assert np.allclose(cache.dequantize()[b, :, :length], expected, rtol=1e-6, atol=1e-6)
+        packed = np.ascontiguousarray(cache.storage()["codes.1"][b, :, :length]).view(np.uint8)
+        assert same(packed, parts[1].codes(b))
+    q = rng.standard_normal((2, 2, 1, 576), np.float32)
+    wanted = reference.attention(q, *(
+        [np.concatenate([part.values64(b) for part in parts], axis=-1) for b in range(2)] for _ in "kv"
+    ))
+    found = kvq.attention(q, cache, cache)
+    assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    with pytest.raises(kvq.Error, match="needs given scales.1"):
+        kvq.Cache(1, 1, 8, 576, segments)
+    with pytest.raises(kvq.Error, match="expected given scales.1 from .* got 0"):
+        kvq.Cache(1, 1, 8, 576, segments, given={"scales.1": np.float32([0])})
+
+
 def test_bytes_of_the_latent_row(rng):
     """Codes and scales are those of vLLM's row; the other channels stay as they are."""
     x = rng.standard_normal((1, 1, 20, 576), np.float32).astype(np.float16)

@@ -21,6 +21,9 @@
 
 #include <vector>
 
+#include "kvq/IR/KVQDialect.h.inc"
+#include "kvq/IR/KVQEnums.h.inc"
+
 namespace mlir::kvq {
 
 class CacheType;
@@ -45,12 +48,6 @@ struct GroupMetadata {
   Value encodeScale, encodeZero;
 };
 
-/// What a storage component of a cache holds. See `!kvq.cache`.
-enum class ComponentKind { Codes, Values, Scales, Zeros, First, Recent };
-
-/// The name of a kind of component.
-llvm::StringRef stringifyComponentKind(ComponentKind kind);
-
 /// One contiguous array of a cache's storage.
 struct StorageComponent {
   ComponentKind kind;
@@ -58,6 +55,9 @@ struct StorageComponent {
   Type elementType;
   /// Alignment of the array's start, in bytes.
   int64_t alignment;
+  /// True for what is given when the cache is made and never written after: the
+  /// same for all sequences.
+  bool given = false;
   /// Of a cache with segments, the segment that it belongs to.
   std::optional<int64_t> segment = std::nullopt;
 
@@ -89,9 +89,6 @@ inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
 
 } // namespace mlir::kvq
 
-#include "kvq/IR/KVQDialect.h.inc"
-#include "kvq/IR/KVQEnums.h.inc"
-
 namespace mlir::kvq {
 class Codec;
 
@@ -112,5 +109,16 @@ void printRuleNumber(AsmPrinter &printer, const APFloat &number);
 
 #define GET_OP_CLASSES
 #include "kvq/IR/KVQOps.h.inc"
+
+namespace mlir::kvq {
+
+/// True for scales, zeros and outer scales: what goes with codes.
+bool goesWithCodes(ComponentKind kind);
+
+/// How many of the inputs of quantize and dequantize, the last ones, are given:
+/// one row for all tokens.
+unsigned countGivenInputs(FormatInterface format);
+
+} // namespace mlir::kvq
 
 #endif // KVQ_IR_KVQ_H

@@ -26,7 +26,8 @@ def KVQ_RangePolicy : I32Enum<"RangePolicy",
   I32EnumCase<"Clip", 2, "clip">,
   I32EnumCase<"Search", 3, "search">,
   I32EnumCase<"Rms", 4, "rms">,
-  I32EnumCase<"Norm", 5, "norm">
+  I32EnumCase<"Norm", 5, "norm">,
+  I32EnumCase<"Static", 6, "static">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -47,6 +48,29 @@ def KVQ_TokenRegion : I32Enum<"TokenRegion",
   I32EnumCase<"Recent", 2, "recent">
 ]> {
   let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_ComponentKind : I32Enum<"ComponentKind",
+    "what a storage component of a cache holds", [
+  I32EnumCase<"Codes", 0, "codes">,
+  I32EnumCase<"Values", 1, "values">,
+  I32EnumCase<"Scales", 2, "scales">,
+  I32EnumCase<"Zeros", 3, "zeros">,
+  I32EnumCase<"OuterScales", 4, "outer_scales">,
+  I32EnumCase<"Means", 5, "means">,
+  I32EnumCase<"Signs", 6, "signs">,
+  I32EnumCase<"First", 7, "first">,
+  I32EnumCase<"Recent", 8, "recent">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_ComponentAttr : EnumAttr<KVQ_Dialect, KVQ_ComponentKind, "component"> {
+  let summary = "a storage component of a cache";
+  let description = [{
+    One of the components that `!kvq.cache` lists, by its name there.
+  }];
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def KVQ_TokenRegionAttr : EnumAttr<KVQ_Dialect, KVQ_TokenRegion, "region"> {
@@ -106,7 +130,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     #kvq.format<codes = i4, group = [1, 32], scale = f16>
     #kvq.format<codes = ui3, group = [32, 8], scale = bf16, zero = min f16>
     #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>
-    #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN>
+    #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32>
     #kvq.format<codes = #kvq.codebook<nf4>, group = [1, 64], scale = f16>
     #kvq.format<codes = none>
     ```
@@ -118,11 +142,12 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `f8E4M3FN f8E5M2 f6E2M3FN f6E3M2FN f4E2M1FN` | floats, rounded to nearest even and saturating; a code is the bit pattern |
     | | `#kvq.codebook<...>` | the nearest value of a table; a code is its index |
     | | `none` | elements kept exact; no other field |
-    | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` for channels is the whole head dimension |
+    | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` is the whole axis |
     | `heads` | a number, `*` | KV heads that share one scale too: so many that follow each other, or all; default 1 |
     | `scale` | `f16 bf16 f32` | stored type of a scale |
     | | `f8E8M0FNU` | a power of two, rounded up so that nothing saturates |
     | | `f8E4M3FN` | a small float; with integer codes of more than 4 bits rounded up |
+    | | `f8E4M3FN of f32` | two levels: the small float times an outer scale, which is given for each head when the cache is made |
     | `zero` | absent | symmetric |
     | | `min T`, T of `f16 bf16 f32` | the real minimum of the group; code 0 means it |
     | | `point T`, T of `i8 ui8 f16 bf16 f32` | the code, not always a whole one, that 0 has; an integer one lies within the codes |
@@ -132,6 +157,9 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `search<n>` | the one of n clip ratios, 1 - i/(2n) for i < n, with the least squared error |
     | | `rms` | codebooks: the scale is the root mean square of the group |
     | | `norm` | codebooks: the scale is the group's Euclidean norm, and its values are divided by the root of the number of its elements |
+    | | `static` | scales and zeros are given when the cache is made, one row of them for each head; for groups of all tokens |
+    | `rotate` | `hadamard<n>`, n a power of two | a rotation of each n consecutive channels before quantization; their signs are given |
+    | `center` | `f16 bf16 f32` | a mean of each channel, given, is subtracted before that |
     | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
 
     `rms` and `norm` are for codebooks of a normal source of variance 1, as
@@ -141,7 +169,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     decides when its range can be known: with one token at append; with n tokens
     only when n are there, so that the newest tokens wait in an exact window.
     A group over all tokens (`[*, c]`) has an honest range only when that is
-    given; as no static range can be written yet, the verifier rejects it.
+    given: it goes with `static` and with nothing else. Its tokens are quantized
+    one by one, as they are appended.
 
     Zeros are stored as the type that they are written with; integer ones as
     bytes, `i8` in tensors. A `point ui8` byte counts from 0 to 255.
@@ -150,13 +179,15 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     metadata of another type, unsigned codes without a zero and others with one,
     a zero point whose type does not hold the codes, a codebook without the value
     0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero or
-    the codes, a clip ratio or a number of search steps out of bounds.
+    the group or the codes, a clip ratio or a number of search steps out of bounds,
+    a rotation of other than a power of two of channels.
   }];
   let parameters = (ins
     "::mlir::Attribute":$codes,
     "int64_t":$tokens,
     "int64_t":$channels,
     "::mlir::Type":$scale,
+    OptionalParameter<"::mlir::Type", "outer scale of a two-level one">:$outer,
     "::mlir::kvq::ZeroKind":$zeroKind,
     "::mlir::Type":$zero,
     "::mlir::kvq::RangePolicy":$range,
@@ -165,7 +196,10 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
         "ratios that search chooses from; 1 with other ranges">:$steps,
     DefaultValuedParameter<"int64_t", "1",
         "KV heads that share a scale; kWholeAxis for all">:$heads,
-    "::mlir::kvq::RuleAttr":$rule);
+    "::mlir::kvq::RuleAttr":$rule,
+    OptionalParameter<"::mlir::Type", "type of the mean">:$center,
+    DefaultValuedParameter<"int64_t", "0",
+        "channels that are rotated together; 0 without">:$rotation);
   let extraClassDeclaration = [{
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;

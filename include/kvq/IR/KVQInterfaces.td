@@ -31,8 +31,12 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"True when codes are two's complement integers, so that "
                     "unpacking extends their sign.",
       "bool", "hasSignedCodes">,
-    InterfaceMethod<"Tokens that share one scale; 1 when exact.",
+    InterfaceMethod<"Tokens that are quantized together; 1 when exact, and where "
+                    "the range is static.",
       "int64_t", "getGroupTokens">,
+    InterfaceMethod<"True when scales and zeros are given, one row of them for "
+                    "all tokens of a head.",
+      "bool", "hasStaticRange">,
     InterfaceMethod<"Channels that share one scale, for rows of `headDim` "
                     "channels.",
       "int64_t", "getGroupChannels", (ins "int64_t":$headDim)>,
@@ -41,9 +45,27 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "int64_t", "getGroupHeads", (ins "int64_t":$kvHeads)>,
     InterfaceMethod<"Stored type of a scale; null when exact.",
       "::mlir::Type", "getScaleType">,
+    InterfaceMethod<"Type of the given scale that stored ones are multiplied by; "
+                    "null where there is none.",
+      "::mlir::Type", "getOuterScaleType">,
     InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
                     "where it is an integer.",
       "::mlir::Type", "getZeroType">,
+    InterfaceMethod<"Type of the given mean of each channel that is subtracted "
+                    "before all else; null where there is none.",
+      "::mlir::Type", "getCenterType">,
+    InterfaceMethod<"Channels that a Hadamard rotation mixes before "
+                    "quantization; 0 where there is none.",
+      "int64_t", "getRotation">,
+    InterfaceMethod<"The format of what is quantized: without the mean and the "
+                    "rotation, which act before.",
+      "::mlir::kvq::FormatInterface", "getCore">,
+    InterfaceMethod<[{
+        The least and the largest value that a given component of this format may
+        hold. Both are finite; NaN is never allowed.
+      }],
+      "std::pair<double, double>", "getGivenBounds",
+      (ins "::mlir::kvq::ComponentKind":$kind)>,
     InterfaceMethod<"Bytes that the codes of `headDim` channels of one token "
                     "take, packed.",
       "int64_t", "getPackedBytes", (ins "int64_t":$headDim)>,
@@ -80,11 +102,18 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<[{
         Emits the scale and zero of a group from its `statistics`, f32 values in
         the order of `getRangeStatistics`. `candidate`, an f32, is the number of
-        the range, from 0 on; null where there is one.
+        the range, from 0 on; null where there is one. `outer` is the outer
+        scale, null where there is none.
       }],
       "::mlir::kvq::GroupMetadata", "buildMetadata",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate)>,
+           "::mlir::ValueRange":$statistics, "::mlir::Value":$candidate,
+           "::mlir::Value":$outer)>,
+    InterfaceMethod<"Emits the f32 scale of a stored one and an outer one (null "
+                    "where there is none).",
+      "::mlir::Value", "buildScaleValue",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$scale, "::mlir::Value":$outer)>,
     InterfaceMethod<[{
         True when codes are computed with f32 metadata, `encodeScale` and
         `encodeZero` of `buildMetadata`, rather than with what is stored.
@@ -106,10 +135,11 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
                     "`buildFitTerms`.",
       "::mlir::Value", "buildFittedScale",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::Value":$first, "::mlir::Value":$second)>,
+           "::mlir::Value":$first, "::mlir::Value":$second,
+           "::mlir::Value":$outer)>,
     InterfaceMethod<"Emits the i8 code of the f32 `value` under the metadata "
-                    "that codes are computed with; `zero` is null when there "
-                    "is none.",
+                    "that codes are computed with, the scale as an f32; `zero` "
+                    "is null when there is none.",
       "::mlir::Value", "buildEncode",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$value, "::mlir::Value":$scale,
@@ -125,8 +155,8 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "::mlir::Value", "buildCodeValue",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$code)>,
-    InterfaceMethod<"Emits the f32 value of an i8 code under stored metadata; "
-                    "each operation rounds, never fused.",
+    InterfaceMethod<"Emits the f32 value of an i8 code under the f32 `scale` and "
+                    "a stored `zero`; each operation rounds, never fused.",
       "::mlir::Value", "buildDecode",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$code, "::mlir::Value":$scale,
@@ -138,8 +168,8 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       "bool", "offsetNeedsScale">,
     InterfaceMethod<[{
         Emits the f32 offset of a group that has a `zero`: the value of a code
-        is its code value times the scale, plus the offset. `scale` may be null
-        where the offset does not need it.
+        is its code value times the scale, plus the offset. `scale`, an f32, may
+        be null where the offset does not need it.
       }],
       "::mlir::Value", "buildOffset",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,

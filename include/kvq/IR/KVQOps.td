@@ -69,6 +69,11 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
     `... x tokens/n x head_dim/g`, and zeros of that shape if the format has
     them, for groups of n tokens and g channels.
 
+    With a static range scales and zeros are inputs, behind `x`, of the shape
+    `... x 1 x head_dim/g`, and the codes are the only output. Outer scales,
+    `... x 1 x 1`, are the last input. A leading extent of such a given input is
+    that of `x` or 1, which serves all.
+
     Infinite inputs count as the largest finite value of the input type. The
     codes are bit for bit those of docs/Semantics.md on every target.
 
@@ -77,7 +82,8 @@ def KVQ_QuantizeOp : KVQ_ValueOp<"quantize", [AttrSizedOperandSegments]> {
     stay whole.
 
     Errors: tokens or head_dim that the group does not divide, shapes that do
-    not follow from the input, an exact format.
+    not follow from the input, given inputs that are missing or not asked for, an
+    exact format, and one with a rotation or a mean: these act before.
 
     ```mlir
     %c, %s = kvq.quantize #kvq.format<codes = i4, group = [1, 32], scale = f16>
@@ -98,7 +104,8 @@ def KVQ_CountSaturatedOp : KVQ_Op<"count_saturated", [
     scales, and zeros if the format has them, that it gave. The output, i64 of
     the leading axes, is added to: for each row of it, by the number of elements
     whose code would be beyond the codes if it were not clamped (rule R24 of
-    docs/Semantics.md).
+    docs/Semantics.md); with a static range also by the number of NaNs. What is
+    given comes last, as `kvq.quantize` takes it.
 
     Errors: those of `kvq.quantize`; an output of another shape or type; a rule
     under which codes are not computed with what is stored.
@@ -138,9 +145,11 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
     (i8), scales, and zeros if the format has them; the output has the shape of
     the codes. A group may be only partly there: with n tokens in a group, `t`
     tokens read ceil(t/n) rows of metadata, `... x ceil(tokens/n) x head_dim/g`.
+    What is given comes last, as `kvq.quantize` takes it.
 
     Errors: head_dim that the group does not divide, scales or zeros that are
-    missing or of another shape or type, an exact format.
+    missing or of another shape or type, an exact format, one with a rotation or a
+    mean.
 
     A function that is to dequantize more than a tile says so by the unit
     attribute `kvq.unfused`; otherwise `kvq-verify-fused` reports it.
@@ -150,6 +159,50 @@ def KVQ_DequantizeOp : KVQ_ValueOp<"dequantize", [AttrSizedOperandSegments]> {
         ins(%c, %s : tensor<64x128xi8>, tensor<64x4xf16>)
         outs(%y0 : tensor<64x128xf32>) -> tensor<64x128xf32>
     ```
+  }];
+}
+
+def KVQ_RotateOp : KVQ_Op<"rotate", [
+    Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<AggregatedOpInterface,
+                              ["decomposeOperation"]>]> {
+  let summary = "a Hadamard rotation of the channels, or its inverse";
+  let description = [{
+    Rotates each n consecutive channels of f32 rows `... x head_dim`: times the
+    `signs: 1 x head_dim` (1 or -1), then butterflies of stride 1, 2, 4 ... n/2,
+    then times 1/sqrt(n), in f32 and in this order, bit for bit rule R27 of
+    docs/Semantics.md. `inverse` takes it back: butterflies, 1/sqrt(n), signs.
+
+    Rotated queries have the products with rotated keys that the plain ones have
+    with plain keys, and what is summed of rotated values is rotated back.
+
+    Errors: other than a power of two of channels, or one that does not divide
+    head_dim; signs, an output or a result of another type.
+
+    ```mlir
+    %y = kvq.rotate hadamard<64> ins(%x, %s : tensor<4x128xf32>, tensor<1x128xi8>)
+        outs(%y0 : tensor<4x128xf32>) -> tensor<4x128xf32>
+    %z = kvq.rotate hadamard<64> inverse ins(%y, %s : tensor<4x128xf32>, tensor<1x128xi8>)
+        outs(%z0 : tensor<4x128xf32>) -> tensor<4x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    RankedTensorOf<[F32]>:$input,
+    RankedTensorOf<[I8]>:$signs,
+    RankedTensorOf<[F32]>:$init,
+    I64Attr:$size,
+    UnitAttr:$inverse);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = [{
+    `hadamard` `<` $size `>` (`inverse` $inverse^)?
+    `ins` `(` $input `,` $signs `:` type($input) `,` type($signs) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitMutable();
+    }
   }];
 }
 
@@ -200,25 +253,31 @@ def KVQ_EmptyOp : KVQ_Op<"empty", [AttrSizedOperandSegments]> {
   let description = [{
     A cache whose storage holds nothing yet: its bytes are unspecified and never
     influence a result. Takes the capacity in tokens where the type leaves it
-    dynamic; a paged cache takes the number of pages in its pool instead.
+    dynamic; a paged cache takes the number of pages in its pool instead. What is
+    given of its components comes last, in their order.
 
     It counts as an allocation: two of them are two caches, even where their
     types are the same, and are not merged into one that would have to be copied.
 
     Errors: a capacity given though the type has one or is paged, or missing
     though it has none; pages given for a cache that is not paged, or missing for
-    one that is.
+    one that is; another number of given components than the type has, or one of
+    another type.
 
     ```mlir
     %c = kvq.empty(%tokens) : !kvq.cache<1x8x?x128xf16, #k, recent = 64>
     %p = kvq.empty pages(%n) : !kvq.cache<4x8x?x128xf16, #v, page = 16>
+    %d = kvq.empty(%tokens) given(%scales : tensor<1x8x1x128xf16>)
+        : !kvq.cache<1x8x?x128xf16, #static>
     ```
   }];
-  let arguments = (ins Optional<Index>:$capacity, Optional<Index>:$pages);
+  let arguments = (ins Optional<Index>:$capacity, Optional<Index>:$pages,
+                       Variadic<AnyRankedTensor>:$given);
   let results = (outs
     Res<KVQ_CacheType, "", [MemAlloc<DefaultResource, 0, FullEffect>]>:$cache);
   let assemblyFormat = [{
-    (`(` $capacity^ `)`)? (`pages` `(` $pages^ `)`)? attr-dict `:` type($cache)
+    (`(` $capacity^ `)`)? (`pages` `(` $pages^ `)`)?
+    (`given` `(` $given^ `:` type($given) `)`)? attr-dict `:` type($cache)
   }];
   let hasVerifier = 1;
 }
@@ -463,6 +522,9 @@ def KVQ_ReorderOp : KVQ_Op<"reorder", [Pure, AttrSizedOperandSegments]> {
     number of sequences; page tables missing for paged caches, or given for
     others; `shared` for caches without pages.
 
+    Given components are not copied: the host guarantees that both caches have
+    the same ones.
+
     `cache` and `destination` are different values, so that no old value has to
     be kept. Compiled code may be given the same memory for both where no
     sequence is both read and written.
@@ -647,25 +709,33 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     scores are in the log2 domain. The identity is acc 0, max -inf, sum 0; an
     empty range changes nothing.
 
+    Where the optional `bias` is given, `bias[r]` is added to each score of row r.
+
     `flushed` are the sequence's quantized token counts, of keys and of values;
-    `key_pages` and `value_pages` the page tables of paged caches. `key_region` and `value_region` name the region that all tokens of the range
+    `key_pages` and `value_pages` the page tables of paged caches. `key_region`
+    and `value_region` name the region that all tokens of the range
     lie in; `tile` bounds the range's extent. `kvq-tile-attention` sets them,
-    `kvq-decompose-attention` needs them.
+    `kvq-decompose-attention` needs them. With regions, keys and values are as they
+    are stored there: of a format with a rotation or a mean, codes stand for rotated
+    and centred tokens, and query, bias and accumulator are such that this comes to
+    the same.
 
     The tiling domain is the token range, a reduction. Where a region of the range
     is codes with several tokens in a group, it begins at the last group border
     before `begin`, so that tiles of whole groups, or of a divisor of them, hold
-    no part of a second group; the range of a tile is clipped to the op's.
+    no part of a second group; the range of a tile is clipped to the op's. With
+    `within_pages` it begins at a border of pages too, so that tiles that divide
+    the pages of paged codes lie within one each.
     Partial reduction (`PartialReductionOuterParallel` only) attends to each
     token range from the identity and merges the states by
     `kvq.merge_partials`.
 
     Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
     head_dim; keys and values of different batch or KV heads; `acc` other than
-    `rows x head_dim` of the values; `max` or `sum` for other rows; results of
-    other types than the initial state; one region without the other; a tile of
+    `rows x head_dim` of the values; `max`, `sum` or `bias` for other rows; results
+    of other types than the initial state; one region without the other; a tile of
     fewer than one token; a page table missing for a paged cache or given for
-    another.
+    another; `within_pages` without codes that lie in pages.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -682,9 +752,11 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     2DTensorOf<[F32]>:$acc,
     1DTensorOf<[F32]>:$max,
     1DTensorOf<[F32]>:$sum,
+    Optional<1DTensorOf<[F32]>>:$bias,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
-    OptionalAttr<I64Attr>:$tile);
+    OptionalAttr<I64Attr>:$tile,
+    UnitAttr:$within_pages);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
     1DTensorOf<[F32]>:$maxResult,
@@ -696,6 +768,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     `flushed` `[` $keyFlushed `,` $valueFlushed `]`
     (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
     (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
       type($acc) `,` type($max) `,` type($sum) `)`
     attr-dict `->` type($accResult) `,` type($maxResult) `,` type($sumResult)
@@ -763,17 +836,20 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     - quantized: codes `t x head_dim` (i8, unpacked), scales, and zeros if the
       format has them: `t x head_dim/g` with one token in a group of g channels,
       and `1 x head_dim/g` with several, for such a range lies within one group
-      of tokens;
+      of tokens. Given scales and zeros are not among them: `kvq.load_given`
+      reads these, once for all tiles;
     - exact (`first`, `recent`, or an exact format): values `t x head_dim`.
 
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size. A paged cache takes its page table for the
-    region `codes`: the range may span pages.
+    region `codes`. The range may span pages, and is copied together then;
+    `within_page` says that it does not.
 
     Errors: a cache with segments, a region that the cache does not have, result
     types other than these, a tile of fewer than one token, a page table missing for
-    the codes of a paged cache or given elsewhere. That the range lies in the region,
-    within one group and within `tile` is up to whoever builds the op.
+    the codes of a paged cache or given elsewhere, `within_page` elsewhere. That the
+    range lies in the region, within one group, within `tile` and where it is said
+    within one page is up to whoever builds the op.
 
     ```mlir
     %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
@@ -788,7 +864,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Index:$end,
     Optional<KVQ_PageTable>:$pages,
     KVQ_TokenRegionAttr:$region,
-    OptionalAttr<I64Attr>:$tile);
+    OptionalAttr<I64Attr>:$tile,
+    UnitAttr:$within_page);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
@@ -805,6 +882,42 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     /// True when the tile lies in pages.
     static bool hasPages(::mlir::kvq::CacheType cache,
                          ::mlir::kvq::TokenRegion region);
+  }];
+}
+
+def KVQ_LoadGivenOp : KVQ_Op<"load_given", [Pure]> {
+  let summary = "the row of a given component that serves a head";
+  let description = [{
+    Reads what was given when the cache was made, for KV head `head`: `1 x n` for
+    a component whose rows have n elements. It is the same for all sequences and
+    tokens.
+
+    Errors: a cache with segments, a component that it does not have or that is not
+    given, a result of another type than its row.
+
+    ```mlir
+    %s = kvq.load_given %c <scales> at [%h]
+        : !kvq.cache<1x8x?x128xf16, #static> -> tensor<1x128xf16>
+    ```
+  }];
+  let arguments = (ins
+    KVQ_CacheType:$cache,
+    KVQ_ComponentAttr:$component,
+    Index:$head);
+  let results = (outs 2DTensorOf<[AnyType]>:$row);
+  let assemblyFormat = [{
+    $cache $component `at` `[` $head `]` attr-dict `:` type($cache) `->` type($row)
+  }];
+  let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$cache,
+                   "::mlir::kvq::ComponentKind":$component,
+                   "::mlir::Value":$head)>
+  ];
+  let extraClassDeclaration = [{
+    /// The type of the row of a given component.
+    static ::mlir::RankedTensorType getRowType(
+        const ::mlir::kvq::StorageComponent &component);
   }];
 }
 

@@ -81,12 +81,24 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | `values` (exact formats) | batch x kv_heads x rows x head_dim | T |
     | `scales` | batch x kv_heads/h x rows/n x head_dim/g | scale type |
     | `zeros` | as `scales` | zero type |
+    | `scales`, `zeros` (static range) | 1 x kv_heads/h x 1 x head_dim/g | as above |
+    | `outer_scales` | 1 x kv_heads/h x 1 x 1 | f32 |
+    | `means` | 1 x kv_heads x 1 x head_dim | type of the mean |
+    | `signs` (with `rotate`) | 1 x 1 x 1 x head_dim | i8 |
     | `first` | batch x kv_heads x E x head_dim | T |
     | `recent` | batch x kv_heads x W x head_dim | T |
 
-    With pages, the first four are pools, `pages x kv_heads x P x ...`
-    (`pages x kv_heads x P/n x ...` for metadata); the number of pages is dynamic
-    and does not follow from the capacity, which bounds the tokens of a sequence.
+    Components of a static range, outer scales, means and signs are given: whoever
+    makes the cache provides them, they are the same for all sequences, and no op
+    writes them. Scales are positive and at most the cap of rule R5, zeros finite,
+    integer zero points within the codes, outer scales from 2^-100 to 2^100, means
+    finite, signs 1 or -1 (docs/Semantics.md, R17, R23, R26 and R27); that is not
+    checked at run time. `kvq_mlir.Cache` checks it.
+
+    With pages, codes, values and computed metadata are pools, `pages x kv_heads x
+    P x ...` (`pages x kv_heads x P/n x ...` for metadata); the number of pages is
+    dynamic and does not follow from the capacity, which bounds the tokens of a
+    sequence.
 
     Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
     element j in its lowest bits, element j + head_dim/k in the next, and so on;
@@ -113,7 +125,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     ring that holds no token beside the first ones, fewer of these than
     `exact_first`, fewer others than the exact window, or pages as well; more than
     2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
-    these rules, or one exact beside an exact window in pages; segments in a ring.
+    these rules, or one exact beside an exact window in pages; segments in a
+    ring, or with a rotation or a center.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -140,6 +153,14 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     ::std::vector<CacheType> getSegmentCaches() const;
     /// Whether all elements are kept as they are.
     bool isExact() const;
+    /// Channels that a rotation mixes before quantization, and the type of what
+    /// is subtracted before; 0 and null without, and for segments.
+    int64_t getRotation() const {
+      return getFormat() ? getFormat().getRotation() : 0;
+    }
+    ::mlir::Type getCenterType() const {
+      return getFormat() ? getFormat().getCenterType() : ::mlir::Type();
+    }
 
     int64_t getBatch() const { return getShape()[0]; }
     int64_t getHeads() const { return getShape()[1]; }

@@ -191,7 +191,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     each part by token tiles that start at multiples of the token group, through
     the op's `TilingInterface`. With token groups of several tokens the tile is
     cut to a divisor of all of them, so that one row of metadata serves a whole
-    tile.
+    tile. Where a tile divides the pages of paged caches it starts at their borders
+    (`within_pages`), so that nothing has to be copied together.
 
     Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
     tokens, groups of 32 tokens and a recent window, values have codes alone.
@@ -216,6 +217,12 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     }
     ```
 
+    What acts before quantization is taken over here, once for all tiles: for codes
+    of keys the query is rotated (`kvq.rotate`), and its product with the mean is
+    the bias of the scores. Parts whose values are codes with a rotation or a mean
+    have a state of their own; its accumulator is rotated back, the mean is added
+    for the sum of probabilities, and then it is merged (`kvq.merge_partials`).
+
     Errors: tiles of fewer than one token.
 
     Numerics: reassociates f32 sums over tokens.
@@ -226,8 +233,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::kvq::KVQDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
@@ -298,6 +305,10 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     | several tokens, channels reduced (keys) | other operand times s, per tile | sum of other operand times z |
     | one token, tokens reduced (values) | other operand times s, per channel group | sum of other operand times z |
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
+
+    A static range is that of all tokens, and goes where one of several tokens
+    does. Of a two-level scale the outer one goes into the other operand, and the
+    stored one where the table says.
 
     z is the group's offset, as the format gives it: a real minimum, or minus the
     zero point times the scale.
@@ -375,10 +386,10 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let description = [{
     Every value of type `!kvq.cache` becomes one tensor per storage component,
     through functions, calls and structured control flow; `kvq.empty`,
-    `kvq.append`, `kvq.reorder`, `kvq.shift` and `kvq.load_tile` become tensor ops on
-    the components, and `kvq.truncate` arithmetic on the counts. Any other op that
-    still carries a cache is an error naming it. Attributes of an argument or a
-    result hold for each of its components.
+    `kvq.append`, `kvq.reorder`, `kvq.shift`, `kvq.load_tile` and `kvq.load_given`
+    become tensor ops on the components, and `kvq.truncate` arithmetic on the
+    counts. Any other op that still carries a cache is an error naming it.
+    Attributes of an argument or a result hold for each of its components.
 
     Of test/Transforms/expand-caches.mlir:
 
@@ -411,7 +422,7 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
 
     Codes of fewer than 8 bits go through `kvq.unpack` into scratch, tokens of the
     recent window are gathered into scratch; with `tile` it has a static size. So
-    are tiles of a paged cache that may span pages: what lies in each page is a
+    are tiles of a paged cache that may span pages (without `within_page`): what lies in each page is a
     slice of the pool, which is unpacked or copied into the tile. Where groups of
     several tokens keep a tile within a page, nothing is copied.
 

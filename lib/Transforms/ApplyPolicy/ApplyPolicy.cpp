@@ -170,10 +170,7 @@ static LogicalResult alignHeads(ModuleOp module, CacheGraph &graph,
 
 /// True if the conversion knows how to change the caches of `op`.
 static bool isConvertible(Operation *op) {
-  // What packed tokens flush does not follow from counts.
-  if (auto append = dyn_cast<AppendOp>(op); append && append.isPacked())
-    return false;
-  return isa<EmptyOp, AppendOp, AttentionOp, ReorderOp, func::FuncOp,
+  return isa<EmptyOp, AppendOp, AttentionOp, ReorderOp, ShiftOp, func::FuncOp,
              func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
              scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
       op);
@@ -210,19 +207,56 @@ static LogicalResult verifyConvertible(Operation *op, CacheGraph &graph,
             "expected it exempt, or the policy applied before";
 }
 
+/// Whether any cache of the plan is as `predicate` says.
+static bool hasAny(const Plan &plan,
+                   llvm::function_ref<bool(CacheType)> predicate) {
+  return llvm::any_of(plan.getTypes(plan.cache->type), [&](Type type) {
+    auto cache = dyn_cast<CacheType>(type);
+    return cache && predicate(cache);
+  });
+}
+
+static bool hasAnyWindow(const Plan &plan) {
+  return hasAny(plan, [](CacheType cache) { return cache.hasRecentWindow(); });
+}
+
 /// `kvq.truncate` names a type and no cache. Its flushed counts would be those
 /// of the caches that are cut.
 static LogicalResult verifyTruncate(TruncateOp op, ArrayRef<Plan> plans) {
-  if (!op.getCache().isExact())
-    return success();
+  if (op.getCache().isExact() && llvm::any_of(plans, hasAnyWindow))
+    return op.emitError()
+           << "the policy gives caches a recent window, and what this op does "
+              "to their flushed counts is not known: expected kvq.truncate of "
+              "quantized types, or none";
+  return success();
+}
+
+/// Slots say where tokens lie, and a window does.
+static LogicalResult verifyAppend(AppendOp op, CacheGraph &graph,
+                                  ArrayRef<Plan> plans) {
+  CacheClass *cache = graph.lookup(op.getCache());
   for (const Plan &plan : plans)
-    for (Type type : plan.getTypes(plan.cache->type))
-      if (auto cache = dyn_cast<CacheType>(type);
-          cache && cache.hasRecentWindow())
-        return op.emitError()
-               << "the policy gives caches a recent window, and what this op "
-                  "does to their flushed counts is not known: expected "
-                  "kvq.truncate of quantized types, or none";
+    if (op.getSlots() && plan.cache == cache && hasAnyWindow(plan))
+      return op.emitError()
+             << "the policy gives this cache a recent window, but its tokens "
+                "are stored by slots: expected none, and groups of one token";
+  return success();
+}
+
+/// An exact cache drops any tokens, others whole groups of quantized ones.
+static LogicalResult verifyShift(ShiftOp op, CacheGraph &graph,
+                                 ArrayRef<Plan> plans) {
+  CacheClass *cache = graph.lookup(op.getCache());
+  auto isCoarse = [](CacheType type) {
+    return type.getTokenGroup() > 1 || type.getExactFirst() != 0 ||
+           type.hasRecentWindow();
+  };
+  for (const Plan &plan : plans)
+    if (plan.cache == cache && hasAny(plan, isCoarse))
+      return op.emitError()
+             << "the policy gives this cache token groups or exact windows, "
+                "and not any tokens can be dropped from among them: expected "
+                "groups of one token and no windows";
   return success();
 }
 
@@ -237,8 +271,11 @@ static LogicalResult verifyModule(ModuleOp module, CacheGraph &graph,
     if (failed(verifyConvertible(op, graph, changing)))
       isConvertible = false;
     if (auto truncate = dyn_cast<TruncateOp>(op))
-      if (failed(verifyTruncate(truncate, plans)))
-        isConvertible = false;
+      isConvertible &= succeeded(verifyTruncate(truncate, plans));
+    if (auto shift = dyn_cast<ShiftOp>(op))
+      isConvertible &= succeeded(verifyShift(shift, graph, plans));
+    if (auto append = dyn_cast<AppendOp>(op))
+      isConvertible &= succeeded(verifyAppend(append, graph, plans));
   });
   return success(isConvertible);
 }

@@ -107,7 +107,8 @@ void CacheGraph::uniteCall(func::CallOp call, SymbolTableCollection &symbols) {
 
 void CacheGraph::uniteOp(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case([&](AppendOp op) { unite(op.getCache(), op.getResult()); })
+      .Case<AppendOp, ShiftOp>(
+          [&](auto op) { unite(op.getCache(), op.getResult()); })
       .Case([&](ReorderOp op) {
         unite(op.getCache(), op.getDestination());
         unite(op.getDestination(), op.getResult());
@@ -195,7 +196,8 @@ LogicalResult CacheGraph::addLabels(Operation *op) {
   SmallVector<Value> caches = getCaches(op);
   auto attention = dyn_cast<AttentionOp>(op);
   if ((layer || side) && !isa<TruncateOp>(op) &&
-      (caches.empty() || !isa<EmptyOp, AppendOp, ReorderOp, AttentionOp>(op)))
+      (caches.empty() ||
+       !isa<EmptyOp, AppendOp, ReorderOp, ShiftOp, AttentionOp>(op)))
     return op->emitError()
            << "expected " << (layer ? kLayerAttrName : kSideAttrName)
            << " on a function argument or an op on caches, got it on '"

@@ -100,15 +100,15 @@ static SmallVector<Value> getValues(ArrayRef<Part> parts) {
 
 namespace {
 
-/// Heads `[first, first + count)` of a tensor `batch x heads x tokens x dim`.
+/// Heads `[first, first + count)` of a tensor whose axis 1 they are.
 struct HeadSlice {
   SmallVector<OpFoldResult> offsets, sizes, strides;
 
   HeadSlice(OpBuilder &b, Location loc, Value tensor, int64_t first,
             int64_t count)
-      : offsets(4, b.getIndexAttr(0)),
-        sizes(tensor::getMixedSizes(b, loc, tensor)),
-        strides(4, b.getIndexAttr(1)) {
+      : sizes(tensor::getMixedSizes(b, loc, tensor)) {
+    offsets.assign(sizes.size(), b.getIndexAttr(0));
+    strides.assign(sizes.size(), b.getIndexAttr(1));
     offsets[1] = b.getIndexAttr(first);
     sizes[1] = b.getIndexAttr(count);
   }
@@ -162,29 +162,39 @@ static Value updateCounts(OpBuilder &builder, Location loc, Value counts,
       .getResult(0);
 }
 
-/// The flushed counts after an append: max(flushed, f(length)).
-static Value buildFlushedAfter(OpBuilder &builder, Location loc,
-                               const Part &part, Value lengths, Value counts,
-                               Value tokens) {
-  // Without counts all tokens are new ones of every sequence.
-  Value allNew;
-  if (!counts)
-    allNew = getValueOrCreateConstantIndexOp(
-        builder, loc, tensor::getMixedSize(builder, loc, tokens, 2));
-  CacheType type = part.getType();
+/// Element `index` of counts, as an index.
+static Value extractCount(OpBuilder &b, Location loc, Value counts,
+                          Value index) {
+  Value count = tensor::ExtractOp::create(b, loc, counts, index);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), count);
+}
+
+/// The new tokens of sequence `index`: all of them without counts.
+static Value buildNewTokens(OpBuilder &b, Location loc, AppendOp append,
+                            Value index) {
+  if (Value counts = append.getCounts())
+    return extractCount(b, loc, counts, index);
+  IndexMath math(b, loc);
+  if (Value starts = append.getStarts())
+    return math.sub(extractCount(b, loc, starts, math.add(index, 1)),
+                    extractCount(b, loc, starts, index));
+  return getValueOrCreateConstantIndexOp(
+      b, loc, tensor::getMixedSize(b, loc, append.getTokens(), 2));
+}
+
+/// The flushed counts after `append`, of a cache of `type`: max(flushed,
+/// f(length)).
+static Value buildFlushedAfter(OpBuilder &builder, AppendOp append,
+                               CacheType type) {
   auto build = [&](OpBuilder &b, Location loc, Value index, Value old) {
-    auto extract = [&](Value all) -> Value {
-      Value count = tensor::ExtractOp::create(b, loc, all, index);
-      return arith::IndexCastOp::create(b, loc, b.getIndexType(), count);
-    };
     IndexMath math(b, loc);
-    Value length =
-        math.add(extract(lengths), counts ? extract(counts) : allNew);
+    Value length = math.add(extractCount(b, loc, append.getLengths(), index),
+                            buildNewTokens(b, loc, append, index));
     Value flushed = arith::IndexCastOp::create(
         b, loc, b.getI64Type(), buildFlushed(math, type, length));
     return arith::MaxSIOp::create(b, loc, old, flushed).getResult();
   };
-  return updateCounts(builder, loc, part.flushed, build);
+  return updateCounts(builder, append.getLoc(), append.getFlushed(), build);
 }
 
 /// Those after a reorder: of the sequence that is copied, if one is.
@@ -277,9 +287,7 @@ struct AppendPattern : OpConversionPattern<AppendOp> {
       AppendOp append = cloneWith(rewriter, op, mapping, part.getType());
       if (part.flushed) {
         append.getFlushedMutable().assign(part.flushed);
-        part.flushed = buildFlushedAfter(
-            rewriter, loc, part, getSingle(adaptor.getLengths()),
-            getSingle(adaptor.getCounts()), tokens);
+        part.flushed = buildFlushedAfter(rewriter, append, part.getType());
       }
       part.cache = append.getResult();
     }
@@ -309,6 +317,24 @@ struct ReorderPattern : OpConversionPattern<ReorderOp> {
                                getSingle(adaptor.getSources()));
       }
       part.cache = reorder.getResult();
+    }
+    rewriter.replaceOpWithMultiple(op, {getValues(parts)});
+    return success();
+  }
+};
+
+/// Of caches without windows: see kvq-apply-policy's checks.
+struct ShiftPattern : OpConversionPattern<ShiftOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ShiftOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    IRMapping mapping = mapOperands(op, adaptor);
+    SmallVector<Part> parts = getParts(adaptor.getCache());
+    for (Part &part : parts) {
+      mapping.map(Value(op.getCache()), part.cache);
+      part.cache = cloneWith(rewriter, op, mapping, part.getType()).getResult();
     }
     rewriter.replaceOpWithMultiple(op, {getValues(parts)});
     return success();
@@ -375,6 +401,6 @@ AttentionPattern::matchAndRewrite(AttentionOp op, OneToNOpAdaptor adaptor,
 
 void kvq::populateApplyPolicyPatterns(const PartConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<EmptyPattern, AppendPattern, ReorderPattern, AttentionPattern>(
-      converter, patterns.getContext());
+  patterns.add<EmptyPattern, AppendPattern, ReorderPattern, ShiftPattern,
+               AttentionPattern>(converter, patterns.getContext());
 }

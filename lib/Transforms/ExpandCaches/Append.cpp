@@ -125,6 +125,8 @@ private:
   Value gatherGroup(Value token);
   Value fillGroup(Value token, Value group);
   Value gatherWindow(Value token, Value group);
+  Value prepareGroup(Value group);
+  Value extractGiven(ComponentKind kind, int64_t heads);
   void encodeGroup(Value group, const RowPlace &place);
   void countSaturated(Value group, ValueRange metadata);
 
@@ -287,8 +289,9 @@ Value HeadAppender::gatherHeads(Value token) {
 Value HeadAppender::gatherGroup(Value token) {
   Type elementType = cache.getElementType();
   bool isRounded = getElementTypeOrSelf(tokens.tensor) == elementType;
+  bool isPrepared = cache.getFormat().getCore() != cache.getFormat();
   // `kvq.quantize` reads an infinity as the largest value itself.
-  if (!cache.hasRecentWindow() && isRounded)
+  if (!cache.hasRecentWindow() && isRounded && !isPrepared)
     return extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
   Value group = tensor::EmptyOp::create(
       builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
@@ -327,10 +330,66 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
+/// The row of a given component that serves the head; where heads share
+/// metadata, with an axis of `heads`.
+Value HeadAppender::extractGiven(ComponentKind kind, int64_t heads) {
+  std::optional<int64_t> axis;
+  if (cache.getGroupHeads() != 1)
+    axis = heads;
+  return extractGivenRow(builder, loc, cache, getComponent(kind), head, axis);
+}
+
+/// What is quantized in place of the elements `group`: centred and rotated, in
+/// f32 (rules R26 and R27).
+Value HeadAppender::prepareGroup(Value group) {
+  FormatInterface format = cache.getFormat();
+  if (format.getCore() == format)
+    return group;
+  Type f32 = builder.getF32Type();
+  auto type = cast<RankedTensorType>(group.getType());
+  int64_t rank = type.getRank();
+  Value scratch =
+      tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
+  AffineMap rows = builder.getMultiDimIdentityMap(rank);
+  SmallVector<Value> inputs = {group};
+  SmallVector<AffineMap> maps = {rows};
+  if (format.getCenterType()) {
+    inputs.push_back(
+        extractGiven(ComponentKind::Means, cache.getGroupHeads()));
+    // One row for all tokens.
+    SmallVector<AffineExpr> means(rows.getResults());
+    means[rank - 2] = builder.getAffineConstantExpr(0);
+    maps.push_back(AffineMap::get(rank, 0, means, builder.getContext()));
+  }
+  maps.push_back(rows);
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value element = buildExtend(nested, loc, args[0]);
+    if (format.getCenterType()) {
+      element = arith::SubFOp::create(nested, loc, element,
+                                      buildExtend(nested, loc, args[1]));
+      element = buildClampToFinite(nested, loc, element, f32);
+    }
+    linalg::YieldOp::create(nested, loc, element);
+  };
+  Value prepared =
+      linalg::GenericOp::create(builder, loc, scratch.getType(), inputs,
+                                scratch, maps, iterators, body)
+          .getResult(0);
+  if (format.getRotation() == 0)
+    return prepared;
+  Value signs = extractGivenRow(builder, loc, cache,
+                                getComponent(ComponentKind::Signs), head);
+  return RotateOp::create(builder, loc, prepared.getType(), prepared, signs,
+                          prepared, format.getRotation(), /*inverse=*/false);
+}
+
 /// Quantizes `group` into the rows from `place` on: straight into the
 /// components, except for codes that are packed on the way.
 void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
-  FormatInterface format = cache.getFormat().resolveHeads(cache.getHeads());
+  FormatInterface format =
+      cache.getFormat().resolveHeads(cache.getHeads()).getCore();
   int64_t size = cache.getTokenGroup();
   RowSlice codeRows =
       getGroupSlice(math, cache, place, head, ComponentKind::Codes);
@@ -350,14 +409,23 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
   if (packed)
     targets[0] =
         tensor::EmptyOp::create(builder, loc, codesShape, builder.getI8Type());
-  SmallVector<ComponentKind> metadata = {ComponentKind::Scales};
-  if (format.getZeroType())
-    metadata.push_back(ComponentKind::Zeros);
+  SmallVector<ComponentKind> metadata;
+  SmallVector<Value> given;
+  for (const StorageComponent &component : cache.getComponents()) {
+    if (!goesWithCodes(component.kind))
+      continue;
+    if (component.given)
+      given.push_back(extractGiven(component.kind, /*heads=*/1));
+    else
+      metadata.push_back(component.kind);
+  }
   for (ComponentKind kind : metadata)
     targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
 
+  SmallVector<Value> inputs = {prepareGroup(group)};
+  llvm::append_range(inputs, given);
   auto quantize = QuantizeOp::create(
-      builder, loc, TypeRange(ValueRange(targets)), format, group, targets);
+      builder, loc, TypeRange(ValueRange(targets)), format, inputs, targets);
   Value encoded = quantize.getResult(0);
   if (packed)
     encoded =
@@ -369,8 +437,11 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
     component =
         metadataRow.insert(builder, loc, quantize.getResult(i + 1), component);
   }
-  if (countsSaturated())
-    countSaturated(group, quantize.getResults().drop_front());
+  if (countsSaturated()) {
+    SmallVector<Value> stored(quantize.getResults().drop_front());
+    llvm::append_range(stored, given);
+    countSaturated(inputs.front(), stored);
+  }
 }
 
 /// Adds the saturated elements of `group` to the count of its sequence and
@@ -391,7 +462,8 @@ void HeadAppender::countSaturated(Value group, ValueRange metadata) {
   llvm::append_range(inputs, metadata);
   count = CountSaturatedOp::create(
               builder, loc, type,
-              cache.getFormat().resolveHeads(cache.getHeads()), inputs, count)
+              cache.getFormat().resolveHeads(cache.getHeads()).getCore(),
+              inputs, count)
               .getResult();
   counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
                                          sizes, ones);

@@ -119,7 +119,13 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
     groups = math.div(rows, cache.getTokenGroup());
   }
   SmallVector<Value> tensors;
+  ValueRange given = adaptor.getGiven();
   for (const StorageComponent &component : cache.getComponents()) {
+    if (component.given) {
+      tensors.push_back(given.front());
+      given = given.drop_front();
+      continue;
+    }
     RankedTensorType type = component.getTensorType();
     SmallVector<Value> extents;
     if (!type.hasStaticShape())
@@ -140,10 +146,10 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
   return isa<EmptyOp, FromComponentsOp, SplitSegmentsOp, JoinSegmentsOp,
-             AppendOp, LoadTileOp, ReorderOp, ShiftOp, func::FuncOp,
-             func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp, scf::WhileOp,
-             scf::ConditionOp, scf::YieldOp, cf::BranchOp, cf::CondBranchOp>(
-      op);
+             AppendOp, LoadTileOp, LoadGivenOp, ReorderOp, ShiftOp,
+             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
+             scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
+             cf::CondBranchOp>(op);
 }
 
 static bool mentionsCache(Type type) {
@@ -221,9 +227,9 @@ struct SignatureAttributes {
 /// Every op is legal once no cache is left in its types.
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
-  target
-      .addIllegalOp<EmptyOp, FromComponentsOp, SplitSegmentsOp, JoinSegmentsOp,
-                    AppendOp, LoadTileOp, ReorderOp, ShiftOp, TruncateOp>();
+  target.addIllegalOp<EmptyOp, FromComponentsOp, SplitSegmentsOp,
+                      JoinSegmentsOp, AppendOp, LoadTileOp, LoadGivenOp,
+                      ReorderOp, ShiftOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());

@@ -1,4 +1,4 @@
-//===- LoadTile.cpp - kvq.load_tile to slices of components --------------===//
+//===- LoadTile.cpp - Loads from caches to slices of components ----------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -104,7 +104,7 @@ Value TileLoader::gatherRecent() {
 static Value unpack(OpBuilder &builder, Location loc, CacheType cache,
                     Value bytes, Value target) {
   return UnpackOp::create(builder, loc, TypeRange{target.getType()},
-                          cache.getFormat(), ValueRange{bytes},
+                          cache.getFormat().getCore(), ValueRange{bytes},
                           ValueRange{target})
       .getResult(0);
 }
@@ -174,7 +174,8 @@ SmallVector<Value> TileLoader::load() {
   Value row = math.sub(begin, cache.getExactFirst());
   SmallVector<ComponentKind> kinds = getTokenComponents(cache);
   // A tile of groups of several tokens lies within one of them.
-  if (tokenRows.areScattered() && cache.getTokenGroup() == 1)
+  if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
+      !op.getWithinPage())
     return gatherRuns(kinds, row);
   return loadWithinBlock(kinds, row);
 }
@@ -186,7 +187,27 @@ LoadTilePattern::matchAndRewrite(LoadTileOp op, OneToNOpAdaptor adaptor,
   return success();
 }
 
+namespace {
+
+struct LoadGivenPattern : OpConversionPattern<LoadGivenOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(LoadGivenOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    CacheType cache = op.getCache().getType();
+    unsigned index = *cache.findComponent(op.getComponent());
+    rewriter.replaceOp(op, extractGivenRow(rewriter, op.getLoc(), cache,
+                                           adaptor.getCache()[index],
+                                           adaptor.getHead().front()));
+    return success();
+  }
+};
+
+} // namespace
+
 void kvq::populateLoadTilePatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<LoadTilePattern>(converter, patterns.getContext());
+  patterns.add<LoadTilePattern, LoadGivenPattern>(converter,
+                                                  patterns.getContext());
 }

@@ -143,6 +143,18 @@ Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                                        bounds.strides);
 }
 
+Value kvq::extractGivenRow(OpBuilder &builder, Location loc, CacheType cache,
+                           Value component, Value head,
+                           std::optional<int64_t> heads) {
+  IndexMath math(builder, loc);
+  Value zero = math.constant(0);
+  int64_t extent = cast<RankedTensorType>(component.getType()).getDimSize(1);
+  Value first =
+      extent == 1 ? zero : math.div(head, cache.getHeads() / extent);
+  RowSlice row{zero, first, zero, builder.getIndexAttr(1), heads};
+  return row.extract(builder, loc, component);
+}
+
 Value kvq::extractRows(OpBuilder &builder, Location loc, Value tile,
                        OpFoldResult row, OpFoldResult count) {
   SliceBounds bounds(builder, row, count, tile);
@@ -183,7 +195,7 @@ SmallVector<ComponentKind> kvq::getTokenComponents(CacheType cache) {
   SmallVector<ComponentKind> kinds;
   for (const StorageComponent &component : cache.getComponents())
     if (component.kind != ComponentKind::First &&
-        component.kind != ComponentKind::Recent)
+        component.kind != ComponentKind::Recent && !component.given)
       kinds.push_back(component.kind);
   return kinds;
 }

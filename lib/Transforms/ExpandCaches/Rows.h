@@ -80,6 +80,13 @@ struct RowSlice {
                Value component) const;
 };
 
+/// The row of a given component that serves KV head `head`, as a `1 x row size`
+/// tensor; with `heads` those of so many heads from it on, `heads x 1 x row
+/// size`.
+Value extractGivenRow(OpBuilder &builder, Location loc, CacheType cache,
+                      Value component, Value head,
+                      std::optional<int64_t> heads = std::nullopt);
+
 /// True for what a group of tokens has one row of.
 bool isMetadata(ComponentKind kind);
 

@@ -1,6 +1,7 @@
 """Rebuilding the float values of a whole cache: the first half of attention without fusion."""
 
 from .attention import READ_ONLY, page_table
+from .prepare import restore
 
 TILE_TOKENS = 64
 
@@ -8,8 +9,9 @@ TILE_TOKENS = 64
 def rebuild(
     shape: tuple[int, int, int, str],
     cache: str,
-    fmt: str,
-    group: tuple[int, str | None, str | None, int],
+    fmt: tuple[str, int],
+    tokens: int,
+    metadata: tuple[tuple[str, int, str, bool], ...],
     windows: tuple[bool, bool],
     exact_first: int,
     paged: bool,
@@ -18,15 +20,18 @@ def rebuild(
     """@rebuild(cache..., lengths, coded, kept?, begin?, pages?, out): tokens of sequence b into out[b, :, :lengths[b]], the rest as it
     was.
 
-    shape: batch, KV heads, head_dim, element type. group: tokens in a group, types of scale and zero, groups in a row.
-    windows: whether the cache keeps exact first tokens, and a recent window. coded[b]: tokens behind the first ones
-    that are stored as codes (as values, in exact formats). paged: whether the cache has pages.
-    ring: whether it is a ring, of which only coded rows below kept[b] and from begin[b] on are there.
+    shape: batch, KV heads, head_dim, element type. fmt: the core of the format, and the channels that are rotated.
+    tokens: tokens in a group. metadata: what goes with codes, empty for exact formats: its name, elements in a row,
+    their type, and whether it is given when a cache is made. windows: whether the cache keeps exact first tokens, and a
+    recent window. coded[b]: tokens behind the first ones that are stored as codes (as values, in exact formats). paged:
+    whether the cache has pages. ring: whether it is a ring, of which only coded rows below kept[b] and from begin[b] on
+    are there.
     """
     batch, heads, dim, element = shape
-    tokens, scale, zero, groups = group
     counts = f"tensor<{batch}xi64>"
     out = f"tensor<{batch}x{heads}x?x{dim}xf32>"
+    core, rotation = fmt
+    given_rows = {name: f"tensor<1x{size}x{kind}>" for name, size, kind, given in metadata if given}
     tile_tokens = TILE_TOKENS if tokens == 1 else tokens
     values = f"tensor<?x{dim}x{element}>"
     bounds = "".join(f"\n    %{name}: {counts} {READ_ONLY}," for name in ("kept", "begin")) if ring else ""
@@ -34,17 +39,21 @@ def rebuild(
 
     def region(name: str, begin: str, end: str, before: str, after: str) -> str:
         """A loop over the tiles of a region."""
-        is_coded = name == "codes" and scale is not None
+        is_coded = name == "codes" and metadata
         if is_coded:
             rows = "?" if tokens == 1 else "1"
-            metadata = [f"tensor<{rows}x{groups}x{kind}>" for kind in (scale, zero) if kind]
-            types = [f"tensor<?x{dim}xi8>", *metadata]
-            operands = ", ".join(f"%tile#{i}" for i in range(len(types)))
-            compute = f"""%full = kvq.dequantize #kvq.format<{fmt}> ins({operands} : {", ".join(types)})
-            outs(%place : tensor<?x{dim}xf32>) -> tensor<?x{dim}xf32>"""
+            types = [f"tensor<?x{dim}xi8>"]
+            types += [f"tensor<{rows}x{size}x{kind}>" for _, size, kind, given in metadata if not given]
+            names = [f"%tile#{i}" if len(types) > 1 else "%tile" for i in range(len(types))]
+            scales = {name: kind for name, kind in given_rows.items() if name not in ("means", "signs")}
+            operands = ", ".join([*names, *(f"%{name}" for name in scales)])
+            operand_types = ", ".join([*types, *scales.values()])
+            text, full = restore("%full", given_rows, rotation, f"tensor<?x{dim}xf32>")
+            compute = f"""%full = kvq.dequantize #kvq.format<{core}> ins({operands} : {operand_types})
+            outs(%place : tensor<?x{dim}xf32>) -> tensor<?x{dim}xf32>{text}"""
         else:
             types = [values]
-            compute = _widen(dim, element)
+            compute, full = _widen(dim, element), "%full"
         pages = f" pages(%pages : {page_table(batch)})" if paged and name == "codes" else ""
         result = f"%tile:{len(types)}" if len(types) > 1 else "%tile"
         return f"""
@@ -57,12 +66,15 @@ def rebuild(
         %place = tensor.extract_slice %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
             : {out} to tensor<?x{dim}xf32>
         {compute}
-        %stored = tensor.insert_slice %full into %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
+        %stored = tensor.insert_slice {full} into %o[%b, %h, %t, 0] [1, 1, %n, {dim}] [1, 1, 1, 1]
             : tensor<?x{dim}xf32> into {out}
         scf.yield %stored : {out}
       }}"""
 
     has_first, has_recent = windows
+    loads = "".join(
+        f"\n      %{name} = kvq.load_given %cache <{name}> at [%h] : {cache} -> {kind}" for name, kind in given_rows.items()
+    )
     loops, last = "", "%o1"
     if has_first:
         loops += region("first", "%c0", "%first_end", last, "%o2")
@@ -95,7 +107,7 @@ func.func @rebuild(
     %coded_b = arith.index_cast %coded_i64 : i64 to index
     %first_end = arith.minsi %length, %exact_first : index
     %codes_end = arith.addi %first_end, %coded_b : index{_ring_bounds(counts) if ring else ""}
-    %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loops}
+    %sequence = scf.for %h = %c0 to %heads step %c1 iter_args(%o1 = %o0) -> ({out}) {{{loads}{loops}
       scf.yield {last} : {out}
     }}
     scf.yield %sequence : {out}

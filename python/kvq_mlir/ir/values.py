@@ -1,70 +1,104 @@
-"""Codes of whole arrays: quantize, dequantize, pack.
+"""Codes of whole arrays: quantize, dequantize, pack. Arrays are [batch, heads, tokens, dim].
 
-Arrays are [rows, tokens, dim], or [rows, heads, tokens, dim] where heads share metadata: heads is None, or their number.
+heads: how many, and how many of them share metadata, where that is more than one; else None, and any number will do.
 """
 
 from .attention import READ_ONLY
+from .prepare import prepare, restore
+
+Row = tuple[str, int, str, bool]  # name, elements in a row, their type, and whether it is given
+Parts = list[tuple[str, str]]  # names and types
+Heads = tuple[int, int] | None
+BEFORE = ("means", "signs")  # what acts before quantization
 
 
-def _rows(heads: int | None, dim: int, element: str) -> str:
-    """The type of an array with rows of `dim` elements."""
-    return f"tensor<?x{'' if heads is None else f'{heads}x'}?x{dim}x{element}>"
+def _array(heads: Heads, size: int, element: str) -> str:
+    """The type of an array with rows of `size` elements."""
+    return f"tensor<?x{heads[0] if heads else '?'}x?x{size}x{element}>"
 
 
-def _metadata(heads: int | None, groups: int, scale: str, zero: str | None) -> list[tuple[str, str]]:
-    """Names and types of what goes with the codes."""
-    shared = None if heads is None else 1
-    parts = [("scales", _rows(shared, groups, scale))]
-    return parts + ([("zeros", _rows(shared, groups, zero))] if zero else [])
+def _parts(rows: tuple[Row, ...], heads: Heads, given: bool) -> Parts:
+    """What goes with codes, computed or given. Signs are those of all heads, means of each."""
+
+    def extents(name: str) -> str:
+        if name == "signs":
+            return "1"
+        sharing = heads[0] // (1 if name == "means" else heads[1]) if heads else "?"
+        return f"1x{sharing}x1" if given else f"?x{sharing}x?"
+
+    return [(name, f"tensor<{extents(name)}x{size}x{kind}>") for name, size, kind, is_given in rows if is_given == given]
 
 
-def _names(parts: list[tuple[str, str]], suffix: str = "") -> str:
+def _names(parts: Parts, suffix: str = "") -> str:
     return ", ".join(f"%{name}{suffix}" for name, _ in parts)
 
 
-def _types(parts: list[tuple[str, str]]) -> str:
+def _types(parts: Parts) -> str:
     return ", ".join(kind for _, kind in parts)
 
 
-def _function(name: str, fmt: str, inputs: list[tuple[str, str]], outputs: list[tuple[str, str]]) -> str:
-    """@name(inputs..., outputs...), one op that writes the outputs. Whole arrays are what is asked for: unfused."""
+def _function(
+    name: str,
+    fmt: str,
+    inputs: Parts,
+    outputs: Parts,
+    before: tuple[str, str] = ("", ""),
+    after: tuple[str, str] = ("", ""),
+) -> str:
+    """@name(inputs..., outputs...), one op that writes the outputs. Whole arrays are what is asked for: unfused.
+
+    before: ops on the first input, and the name of what they make of it, an f32 tensor. after: ops on the only output,
+    and the name of what they make of it.
+    """
     parameters = [f"%{part}: {kind} {READ_ONLY}" for part, kind in inputs]
     parameters += [f"%{part}: {kind}" for part, kind in outputs]
+    operands = [part for part in inputs if part[0] not in BEFORE]
+    names, types = _names(operands), _types(operands)
+    text, prepared = before
+    if text:
+        names = ", ".join([prepared, *(f"%{part}" for part, _ in operands[1:])])
+        types = _types([("", f"{inputs[0][1].rpartition('x')[0]}xf32>"), *operands[1:]])
+    result = _names(outputs, "_result")
     return f"""
 func.func @{name}({", ".join(parameters)}) -> ({_types(outputs)})
-    attributes {{kvq.unfused}} {{
-  {_names(outputs, "_result")} = kvq.{name} #kvq.format<{fmt}>
-    ins({_names(inputs)} : {_types(inputs)})
-    outs({_names(outputs)} : {_types(outputs)}) -> {_types(outputs)}
-  return {_names(outputs, "_result")} : {_types(outputs)}
+    attributes {{kvq.unfused}} {{{text}
+  {result} = kvq.{name} #kvq.format<{fmt}>
+    ins({names} : {types})
+    outs({_names(outputs)} : {_types(outputs)}) -> {_types(outputs)}{after[0]}
+  return {after[1] or result} : {_types(outputs)}
 }}
 """
 
 
-def quantize(
-    fmt: str, scale: str, zero: str | None, heads: int | None, dim: int, groups: int, element: str
-) -> str:
-    """@quantize(values, codes, scales, zeros?)."""
-    coded = [("codes", _rows(heads, dim, "i8")), *_metadata(heads, groups, scale, zero)]
-    return _function("quantize", fmt, [("values", _rows(heads, dim, element))], coded)
+def _given_types(rows: tuple[Row, ...], heads: Heads) -> dict[str, str]:
+    return dict(_parts(rows, heads, given=True))
 
 
-def count_saturated(
-    fmt: str, scale: str, zero: str | None, heads: int | None, dim: int, groups: int, element: str
-) -> str:
-    """@count_saturated(values, scales, zeros?, counts): adds to the counts."""
-    inputs = [("values", _rows(heads, dim, element)), *_metadata(heads, groups, scale, zero)]
-    counts = "tensor<?xi64>" if heads is None else f"tensor<?x{heads}xi64>"
-    return _function("count_saturated", fmt, inputs, [("counts", counts)])
+def quantize(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim: int, element: str) -> str:
+    """@quantize(values, given..., codes, computed...). fmt: the core of the format. rotation: channels rotated."""
+    values = ("values", _array(heads, dim, element))
+    coded = ("codes", _array(heads, dim, "i8"))
+    before = prepare("%values", element, _given_types(rows, heads), rotation, _array(heads, dim, "f32"))
+    return _function("quantize", fmt, [values, *_parts(rows, heads, given=True)], [coded, *_parts(rows, heads, given=False)], before)
 
 
-def dequantize(fmt: str, scale: str, zero: str | None, heads: int | None, dim: int, groups: int) -> str:
-    """@dequantize(codes, scales, zeros?, values)."""
-    coded = [("codes", _rows(heads, dim, "i8")), *_metadata(heads, groups, scale, zero)]
-    return _function("dequantize", fmt, coded, [("values", _rows(heads, dim, "f32"))])
+def count_saturated(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim: int, element: str) -> str:
+    """@count_saturated(values, computed..., given..., counts): adds to the counts."""
+    values = ("values", _array(heads, dim, element))
+    inputs = [values, *_parts(rows, heads, given=False), *_parts(rows, heads, given=True)]
+    before = prepare("%values", element, _given_types(rows, heads), rotation, _array(heads, dim, "f32"))
+    return _function("count_saturated", fmt, inputs, [("counts", f"tensor<?x{heads[0] if heads else '?'}xi64>")], before)
+
+
+def dequantize(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim: int) -> str:
+    """@dequantize(codes, computed..., given..., values)."""
+    coded = ("codes", _array(heads, dim, "i8"))
+    inputs = [coded, *_parts(rows, heads, given=False), *_parts(rows, heads, given=True)]
+    after = restore("%values_result", _given_types(rows, heads), rotation, _array(heads, dim, "f32"))
+    return _function("dequantize", fmt, inputs, [("values", _array(heads, dim, "f32"))], after=after)
 
 
 def pack(fmt: str, bits: int, dim: int) -> str:
     """@pack(codes, bytes)."""
-    packed = [("bytes", f"tensor<?x?x{dim * bits // 8}xi8>")]
-    return _function("pack", fmt, [("codes", f"tensor<?x?x{dim}xi8>")], packed)
+    packed = [("bytes", _array(None, dim * bits // 8, "i8"))]
+    return _function("pack", fmt, [("codes", _array(None, dim, "i8"))], packed)

@@ -124,7 +124,7 @@ def _chosen(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | No
         if fmt.policy.kind != "search":
             return stored
         scales, zeros = _decoded(*stored, fmt, outer)
-        codes = _codes(metadata.quotients(grouped, scales, zeros, fmt), scales > 0, codes_type)
+        codes = _codes(metadata.quotients(grouped, scales, zeros, fmt), metadata.usable(scales), codes_type)
         difference = metadata.values(codes_type.values(codes), scales, zeros, fmt) - grouped
         error = ranges.group_sum(difference * difference)
         if best is None:

@@ -1,0 +1,67 @@
+"""Static ranges from data: what a cache asks for to be given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _kvq
+from .cache import check_type
+from .format import DTYPES, Format
+from .given import Given
+from .ops import quantize
+
+LARGEST_INNER_SCALE = 448  # of f8E4M3FN
+OUTER_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))  # rule R17
+
+
+def calibrate(x: np.ndarray, fmt: Format, signs: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """What `Cache(..., given=...)` takes for `fmt`, from tokens x [batch, kv_heads, tokens, dim], float16 or float32.
+
+    A static range is that of all tokens of a head: minmax with a zero, absmax without. An outer scale is such that the
+    largest stored scale of a head's tokens is the largest of its type. A mean is that of all tokens of a head. signs:
+    int8 [dim] of 1 and -1, those of a rotation, which all else depends on; they are given back. Empty where the format
+    asks for nothing. Raises `Error`, a ValueError, for a wrong shape, for no tokens, and where a range would be zero or
+    NaN, which no cache takes; TypeError for another dtype.
+    """
+    check_type("fmt", fmt, Format)
+    if not isinstance(x, np.ndarray) or x.ndim != 4 or not x.shape[0] * x.shape[2]:
+        found = list(x.shape) if isinstance(x, np.ndarray) else type(x).__name__
+        raise _kvq.Error(f"expected one or more tokens as [batch, kv_heads, tokens, dim], got {found}")
+    heads, dim = x.shape[1], x.shape[3]
+    tokens = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(1, heads, -1, dim)
+    given = {} if signs is None else {"signs": signs}
+    if fmt.center:
+        given["means"] = _rounded(tokens.astype(np.float64).mean(axis=2)[0], fmt.center)
+    if fmt.outer_scale:
+        given["outer_scales"] = _outer_scales(tokens, fmt, given)
+    if fmt.is_static:
+        given |= _static_range(tokens, fmt, given)
+    if fmt.is_exact:
+        return given
+    for name, part in given.items():
+        _kvq.check_given(fmt.rows_type(heads, dim), name, part.tobytes())
+    return given
+
+
+def _rounded(x: np.ndarray, element: str) -> np.ndarray:
+    """x as arrays of the type hold it: bf16 as bits."""
+    x = x.astype(np.float32)
+    if element != "bf16":
+        return x.astype(DTYPES[element])
+    bits = x.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def _outer_scales(x: np.ndarray, fmt: Format, given: Given) -> np.ndarray:
+    """[kv_heads, 1]: what a head would be scaled by as one group, over the largest stored scale."""
+    whole = quantize(x, fmt.with_group(x.shape[2], None, "f32"), given)
+    scales = whole.scales[0, :, 0] / np.float32(LARGEST_INNER_SCALE)
+    return np.clip(scales, *OUTER_RANGE)
+
+
+def _static_range(x: np.ndarray, fmt: Format, given: Given) -> dict[str, np.ndarray]:
+    """Scales and zeros of all tokens of a head as one group."""
+    scale = f"{fmt.scale} of {fmt.outer_scale}" if fmt.outer_scale else fmt.scale
+    z = quantize(x, fmt.with_group(x.shape[2], fmt.group[1], scale), given)
+    parts = {"scales": z.scales} | ({} if z.zeros is None else {"zeros": z.zeros})
+    return {name: part.reshape(x.shape[1], -1) for name, part in parts.items()}
