@@ -242,7 +242,9 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]), first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first [batch, kv_heads, exact_first, head_dim],
+        recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
         and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0", "values.1".

@@ -64,4 +64,4 @@ def _static_range(x: np.ndarray, fmt: Format, given: Given) -> dict[str, np.ndar
     scale = f"{fmt.scale} of {fmt.outer_scale}" if fmt.outer_scale else fmt.scale
     z = quantize(x, fmt.with_group(x.shape[2], fmt.group[1], scale), given)
     parts = {"scales": z.scales} | ({} if z.zeros is None else {"zeros": z.zeros})
-    return {name: part.reshape(x.shape[1], -1) for name, part in parts.items()}
+    return {name: part.reshape(part.shape[1], -1) for name, part in parts.items()}

@@ -42,6 +42,14 @@ class Format:
     def __init__(self, text: str | Format) -> None:
         self._text, self._fields = _kvq.parse_format(str(text))
 
+    @staticmethod
+    def preset(name: str) -> Format:
+        """The format in which an engine stores its caches, such as "ggml.q4_0": see docs/Presets.md.
+
+        Raises `Error`, a ValueError, with the nearest names, if there is none of that name.
+        """
+        return Format(_kvq.preset_format(name))
+
     @property
     def attribute(self) -> str:
         """The attribute in MLIR, "#kvq.format<...>"."""
@@ -145,6 +153,11 @@ class Format:
         """How the range of a group is taken: "absmax", "minmax", "clip", "search", "rms", "norm" or "static"; None if
         exact."""
         return self._fields["range"]
+
+    @property
+    def layout(self) -> str | None:
+        """How codes and metadata lie in bytes, "#kvq.layout<...>"; None if nothing is said: planar."""
+        return self._fields["layout"]
 
     def channels(self, head_dim: int) -> int:
         """Channels that share a scale in rows of `head_dim`.

@@ -17,7 +17,8 @@ SIDES = ("keys", "values")
 class Choice:
     """What a policy says of the KV heads `heads` = (first, end) of one side of one layer.
 
-    Without an entry for them the format is `codes = none`.
+    Without an entry for them the format is `codes = none`. Pages and rings are no matter of a policy: `replace` sets
+    them.
     """
 
     layer: int
@@ -27,6 +28,14 @@ class Choice:
     exact_first: int = 0
     recent: int = 0
     residual: int | None = None
+    page: int | None = None
+    ring: int | None = None
+    keep_first: int = 0
+
+    @property
+    def storage(self) -> dict[str, int | None]:
+        """Pages or a ring, as `Cache` takes them."""
+        return dict(page=self.page, ring=self.ring, keep_first=self.keep_first)
 
     @property
     def windows(self) -> dict[str, int | None]:
@@ -48,15 +57,15 @@ class Choice:
         first, end = self.heads
         return replace(self, layer=0, heads=(0, end - first))
 
-    def type(self, batch: int, head_dim: int, dtype: str = "f16", page: int | None = None) -> str:
+    def type(self, batch: int, head_dim: int, dtype: str = "f16") -> str:
         """The cache's type, "!kvq.cache<...>", for any capacity."""
         first, end = self.heads
-        return cache_type(batch, end - first, "?", head_dim, self.format, dtype, **self.windows, page=page)
+        return cache_type(batch, end - first, "?", head_dim, self.format, dtype, **self.windows, **self.storage)
 
     def cache(self, batch: int, capacity: int, head_dim: int, dtype: str = "f16") -> Cache:
         """An empty cache of these heads."""
         first, end = self.heads
-        return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **self.windows)
+        return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **self.windows, **self.storage)
 
 
 def _fields(attribute: str) -> str:

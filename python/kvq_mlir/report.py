@@ -11,7 +11,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -51,15 +51,13 @@ class Caches:
     layers: tuple[int, ...]  # one for each
     head_dim: int
     dtype: str
-    page: int
-
 
     def footprint(self, sequences: int) -> _kvq.Footprint:
         """Bytes of one of them; `Error` where the type is not valid."""
         return _kvq.Footprint(self.type(sequences))
 
     def type(self, sequences: int) -> str:
-        return self.kind.type(sequences, self.head_dim, self.dtype, self.page or None)
+        return self.kind.type(sequences, self.head_dim, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -69,11 +67,11 @@ class Side:
     caches: tuple[Caches, ...]
 
     @classmethod
-    def of(cls, choices: list[Choice], head_dim: int, dtype: str, page: int = 0) -> Side:
+    def of(cls, choices: list[Choice], head_dim: int, dtype: str) -> Side:
         layers: dict[Choice, list[int]] = {}
         for choice in choices:
             layers.setdefault(choice.anywhere(), []).append(choice.layer)
-        return cls(tuple(Caches(kind, tuple(found), head_dim, dtype, page) for kind, found in layers.items()))
+        return cls(tuple(Caches(kind, tuple(found), head_dim, dtype) for kind, found in layers.items()))
 
     def all_bytes(self, tokens: int, sequences: int) -> int:
         """Bytes of all layers, alignment included."""
@@ -154,9 +152,7 @@ def choose(shape: Shape, arguments: argparse.Namespace) -> list[Choice]:
             name: dict(zip(shape.sides, given * 2 if len(given) == 1 else given))
             for name, given in (("recent", arguments.recent), ("residual", arguments.residual))
         }
-        return [
-            choice for side in shape.sides for choice in _choose_side(shape, side, arguments, windows)
-        ]
+        return [choice for side in shape.sides for choice in _choose_side(shape, side, arguments, windows)]
     try:
         return Policy.read(arguments.policy).choose(shape.layers, shape.kv_heads, shape.sides)
     except OSError as error:
@@ -170,7 +166,8 @@ def _choose_side(
 ) -> list[Choice]:
     """All layers alike. Exact formats have no windows."""
     try:
-        fmt = Format(getattr(arguments, side) or "codes = none")
+        text = getattr(arguments, side) or "codes = none"
+        fmt = Format(text) if "=" in text else Format.preset(text)
     except _kvq.Error as error:
         raise InputError(f"--{side}: {error}") from error
     kept = {}
@@ -180,11 +177,11 @@ def _choose_side(
     return [Choice(layer, side, (0, shape.kv_heads), fmt, **kept) for layer in range(shape.layers)]
 
 
-def make_sides(shape: Shape, choices: list[Choice], dtype: str, page: int = 0) -> dict[str, Side]:
+def make_sides(shape: Shape, choices: list[Choice], dtype: str) -> dict[str, Side]:
     """Keys and values, or the latent row alone."""
     sides = {}
     for name in shape.sides:
-        sides[name] = Side.of([choice for choice in choices if choice.side == name], shape.head_dim, dtype, page)
+        sides[name] = Side.of([choice for choice in choices if choice.side == name], shape.head_dim, dtype)
         for caches in sides[name].caches:
             try:
                 caches.footprint(1)
@@ -206,8 +203,11 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
     for part in ("alignment_bytes", "given_bytes"):
         total[part] = sum(side[part] for side in measured.values())
     dtype = next(iter(sides.values())).caches[0].dtype
-    exact = [Choice(layer, side, (0, shape.kv_heads), Format("codes = none"))
-             for side in sides for layer in range(shape.layers)]
+    exact = [
+        Choice(layer, side, (0, shape.kv_heads), Format("codes = none"))
+        for side in sides
+        for layer in range(shape.layers)
+    ]
     total["exact_bytes_per_token"] = Side.of(exact, shape.head_dim, dtype).measure(0, 1)["bytes_per_token"]["total"]
     result = {
         "layers": shape.layers,
@@ -313,9 +313,9 @@ def _step_text(step: dict, peak: int) -> str:
     return (
         f"A decode step makes {_plural(step['appends'], 'append')} and {_plural(step['attentions'], 'attention')}. "
         f"Temporaries of the largest attention: {_byte_text(step['split_workspace_bytes'])} as workspace of "
-        f"{_plural(step['splits'], 'split')}, {_byte_text(step['attention_scratch_bytes'])} for conversion in each work "
-        f"item that runs; of the largest append {_byte_text(step['append_scratch_bytes'])}. With one work item at a time "
-        f"memory peaks at {_byte_text(peak)}. On a GPU the attentions are "
+        f"{_plural(step['splits'], 'split')}, {_byte_text(step['attention_scratch_bytes'])} for conversion in each "
+        f"work item that runs; of the largest append {_byte_text(step['append_scratch_bytes'])}. With one work item at "
+        f"a time memory peaks at {_byte_text(peak)}. On a GPU the attentions are "
         f"{_plural(step['gpu_launches_of_attention'], 'kernel launch', 'es')}."
     )
 
@@ -360,7 +360,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("layers", "kv-heads", "head-dim"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="shape by numbers, all three together")
     parser.add_argument(
-        "--query-heads", type=int, metavar="N", help="beside a shape by numbers, for its temporaries (default: --kv-heads)"
+        "--query-heads", type=int, metavar="N", help="with a shape by numbers, for temporaries (default: --kv-heads)"
     )
     parser.add_argument(
         "--policy",
@@ -387,7 +387,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="newest tokens that stay exact until N are there, and are then quantized together; not with --recent",
     )
     parser.add_argument("--exact-first", type=int, default=0, metavar="N", help="first tokens that stay exact")
-    parser.add_argument("--page", type=int, default=0, metavar="N", help="tokens in a page; none is shared (default: no pages)")
+    parser.add_argument(
+        "--page", type=int, default=0, metavar="N", help="tokens in a page; none is shared (default: no pages)"
+    )
+    parser.add_argument("--ring", type=int, metavar="N", help="tokens that a sequence keeps; others are written over")
+    parser.add_argument("--keep-first", type=int, default=0, metavar="N", help="of those of a ring, the first ones")
     parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
     parser.add_argument("--tokens", type=int, required=True, metavar="N", help="tokens of each sequence")
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
@@ -397,7 +401,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    names = ("layers", "kv_heads", "head_dim", "query_heads", "tokens", "concurrency", "splits")
+    names = ("layers", "kv_heads", "head_dim", "query_heads", "tokens", "concurrency", "splits", "ring")
     for name in names:
         number = getattr(arguments, name)
         if number is not None and number < 1:
@@ -409,7 +413,8 @@ def _check(arguments: argparse.Namespace) -> None:
         if len(given) > 2:
             raise InputError(f"--{name}: expected one number, or one for keys and one for values, found {given}")
     smallest = {name: min(given) for name, given in windows.items()}
-    for name, number in {"exact-first": arguments.exact_first, "page": arguments.page, **smallest}.items():
+    others = {name: getattr(arguments, name.replace("-", "_")) for name in ("exact-first", "page", "keep-first")}
+    for name, number in {**others, **smallest}.items():
         if number < 0:
             raise InputError(f"--{name}: expected at least 0, found {number}")
     if arguments.policy is not None:
@@ -440,8 +445,9 @@ def run(arguments: argparse.Namespace) -> None:
     memory = None if arguments.memory is None else parse_memory(arguments.memory)
     if shape.latent_values is not None and arguments.values is not None:
         raise InputError("--values: expected none for a latent row, whose first channels are the values")
-    choices = choose(shape, arguments)
-    sides = make_sides(shape, choices, arguments.dtype, arguments.page)
+    storage = dict(page=arguments.page or None, ring=arguments.ring, keep_first=arguments.keep_first)
+    choices = [replace(choice, **storage) for choice in choose(shape, arguments)]
+    sides = make_sides(shape, choices, arguments.dtype)
     try:
         result = make_report(shape, sides, arguments.tokens, arguments.concurrency, memory)
         add_step(result, shape, choices, arguments.dtype, arguments.splits)

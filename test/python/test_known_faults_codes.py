@@ -342,3 +342,44 @@ def test_outlier_channel_per_channel(text):
     bound = np.abs(x) * (1e-6 if kvq.Format(text).scale == "f32" else 2.0**-10)
     for path, found in every_path(x, text).items():
         assert np.all(np.abs(found - x) <= bound), path
+
+
+# --- 55: conversions of the compiler's own --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, given, x, expected",
+    [
+        (
+            "codes = ui8, group = [*, *], scale = f32, range = static, zero = point ui8",
+            {"scales": np.float32([[2]]), "zeros": np.uint8([[10]])},
+            [3.9, 1000, -1000, np.inf, 0],
+            [12, 255, 0, 255, 10],
+        ),
+        (
+            "codes = i8, group = [*, *], scale = f32, range = static",
+            {"scales": np.float32([[2]])},
+            [1000, -1000, 254, 255.1, 3, 5, -np.inf],
+            [127, -127, 127, 127, 2, 2, -127],
+        ),
+        (
+            "codes = f8E4M3FN, group = [*, *], scale = f32, range = static",
+            {"scales": np.float32([[2]])},
+            [896, 930, 1e6, -1e6, np.inf, 2.125],
+            [0x7E, 0x7E, 0x7E, 0xFE, 0x7E, 0x38],
+        ),
+    ],
+)
+def test_given_scales_saturate(text, given, x, expected):
+    """llvm#216653: upstream's qcast truncates, and does not clamp; f32 to f8E4M3FN stays unconverted. Here every path
+    rounds to nearest even and saturates."""
+    row = np.zeros((1, 1, 1, 64), np.float32)
+    row[..., : len(x)] = x
+    fmt = kvq.Format(text)
+    z = kvq.quantize(row, fmt, given)
+    assert z.codes[0, 0, 0, : len(x)].view(np.uint8).tolist() == [code & 0xFF for code in expected]
+    cache = kvq.Cache(1, 1, 4, 64, fmt, "f32", given=given, fill=0xFF)
+    cache.append(row)
+    stored = cache.storage()["codes"][0, 0, 0, : len(x)].view(np.uint8)
+    assert stored.tolist() == [code & 0xFF for code in expected]
+    assert np.array_equal(cache.dequantize()[0, 0, 0], kvq.dequantize(z)[0, 0, 0])

@@ -13,7 +13,6 @@ from pathlib import Path
 import kvq_mlir as kvq
 import pytest
 from kvq_mlir import _kvq
-from kvq_mlir.ir.append import append as append_ir
 from kvq_mlir.ir.decode_step import append_one, attend_to_one
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +56,10 @@ FORMAT_FIELDS = {
     "scale": (I4, I4.replace("f16", "f32")),
     "zero": (UI4, UI4.replace("min", "point")),
     "range": (I4, I4 + ", range = clip<0.5>"),
+    "rotate": (I4, I4 + ", rotate = hadamard<32>"),
+    "center": (I4, I4 + ", center = f16"),
     "rule": (I4, I4 + ", rule = #kvq.rule<scale = nearest>"),
+    "layout": (I4, I4 + ", layout = #kvq.layout<codes = stream>"),
 }
 NEAREST = "scale = nearest"
 RULE_FIELDS = {
@@ -73,6 +75,14 @@ RULE_FIELDS = {
     "fit": (UI4, NEAREST, f"{NEAREST}, fit = end"),
     "precision": (I4, NEAREST, f"{NEAREST}, precision = f16"),
 }
+I5 = I4.replace("i4", "i5")
+LAYOUT_FIELDS = {
+    "codes": (I4, "codes = planar", "codes = planar<32>"),
+    "high": (I5, "codes = planar", "high = stream"),
+    "bias": (I4, "codes = planar", "bias"),
+    "record": (I4, "codes = planar", "record = [scale, codes]"),
+    "row": (I4, "record = [scale, codes]", "row = [scale, codes]"),
+}
 CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
     "recent": ("", ", recent = 4"),
@@ -80,11 +90,6 @@ CACHE_PARAMETERS = {
     "page": ("", ", page = 16"),
     "ring": ("", ", ring = 16"),
     "keep_first": (", ring = 16", ", ring = 16, keep_first = 2"),
-}
-STORAGE_PARAMETERS = {  # of which a policy says nothing
-    "page": (", page = 4", ", page = 8"),
-    "ring": (", ring = 8", ", ring = 9"),
-    "keep_first": (", ring = 8", ", ring = 8, keep_first = 2"),
 }
 
 
@@ -123,9 +128,19 @@ def test_fields_of_rules(field):
     check(*(lowered(f"{fmt}, rule = #kvq.rule<{rule}>" if rule else fmt) for rule in (before, after)))
 
 
+def test_every_field_of_a_layout_is_in_the_table():
+    assert named_in_error(kvq.Format, f"{I4}, layout = #kvq.layout<nothing = 1>") == LAYOUT_FIELDS.keys()
+
+
+@pytest.mark.parametrize("field", LAYOUT_FIELDS)
+def test_fields_of_layouts(field):
+    fmt, before, after = LAYOUT_FIELDS[field]
+    check(*(lowered(f"{fmt}, layout = #kvq.layout<{layout}>") for layout in (before, after)))
+
+
 def test_every_parameter_of_a_cache_is_in_the_table():
     assert named_in_error(_kvq.Footprint, "!kvq.cache<1x1x1x8xf16, #kvq.format<codes = none>, nothing = 1>") == (
-        CACHE_PARAMETERS.keys() | STORAGE_PARAMETERS.keys()
+        CACHE_PARAMETERS.keys()
     )
 
 
@@ -148,15 +163,6 @@ func.func @f(%x: tensor<1x2x3x64xf16>, %c: !c, %n: {counts}, %t: {table}) -> !c 
 def test_parameters_of_caches(parameter):
     before, after = CACHE_PARAMETERS[parameter]
     check(lowered_append(before), lowered_append(after))
-
-
-@pytest.mark.parametrize("parameter", STORAGE_PARAMETERS)
-def test_storage_parameters_of_caches(parameter):
-    cache = f"!kvq.cache<1x2x?x64xf16, {_named(I4)}%s>"
-    modules = [
-        append_ir(SHAPE, "f16", cache % text, window=False, paged="page" in text) for text in STORAGE_PARAMETERS[parameter]
-    ]
-    check(*(outcome(module, "kvq-expand-caches") for module in modules))
 
 
 # --- attributes of ops -----------------------------------------------------------------------------------------------
@@ -233,6 +239,12 @@ COUNT_SATURATED = (
     "-> tensor<i64>",
     "%0 : tensor<i64>",
 )
+ROTATE = (
+    "%x: tensor<4x64xf32>, %s: tensor<1x64xi8>",
+    "%0 = kvq.rotate {0} ins(%x, %s : tensor<4x64xf32>, tensor<1x64xi8>) outs(%x : tensor<4x64xf32>) "
+    "-> tensor<4x64xf32>",
+    "%0 : tensor<4x64xf32>",
+)
 REGIONS = "key_region = #kvq.region<{}>, value_region = #kvq.region<{}>, tile = {}"
 AT = "<{}> at [%b, %b] tokens [%lo to %hi] {{tile = {}}}"
 VALUES_OF = "func.func(kvq-decompose-values)"
@@ -241,6 +253,8 @@ OP_ATTRIBUTES = {
     **{f"{op}.format": (text, _named(I4), _named(F4), VALUES_OF) for op, text in VALUE_OPS.items()},
     "pack.format": (VALUE_OPS["pack"], _named(I4), _named(I4.replace("i4", "i8")), VALUES_OF),
     "count_saturated.format": (COUNT_SATURATED, _named(I4), _named(F4), VALUES_OF),
+    "rotate.size": (ROTATE, "hadamard<16>", "hadamard<32>", VALUES_OF),
+    "rotate.inverse": (ROTATE, "hadamard<16>", "hadamard<16> inverse", VALUES_OF),
     "truncate.cache_type": (TRUNCATE, CACHE, CACHE.replace("= 4", "= 5"), "kvq-expand-caches"),
     "attention.scale": (ATTENTION, "scale = 1.0 : f32", "scale = 0.5 : f32", TILE),
     "attention.causal": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, causal", TILE),

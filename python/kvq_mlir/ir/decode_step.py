@@ -7,41 +7,47 @@ def _module(entries: list[str], body: str) -> str:
     return f"module attributes {{kvq.policy = #kvq.policy<{', '.join(entries)}>}} {{{body}}}"
 
 
-def _exact(shape: tuple[int, int, int], element: str) -> str:
+def _exact(shape: tuple[int, int, int], element: str, storage: str) -> str:
     batch, heads, dim = shape
-    return f"!kvq.cache<{batch}x{heads}x?x{dim}x{element}, #kvq.format<codes = none>>"
+    return f"!kvq.cache<{batch}x{heads}x?x{dim}x{element}, #kvq.format<codes = none>{storage}>"
 
 
-def append_one(shape: tuple[int, int, int], element: str, side: str, entry: str) -> str:
-    """@append(tokens, cache, lengths): a token of each sequence, to a cache that is kept by a policy of `entry`.
+def append_one(shape: tuple[int, int, int], element: str, side: str, entry: str, storage: str = "") -> str:
+    """@append(tokens, cache, lengths, page table): a token of each sequence, to a cache that is kept by a policy of
+    `entry`.
 
-    shape: batch, KV heads, head_dim.
+    shape: batch, KV heads, head_dim. storage: what the type says of pages or a ring.
     """
     batch, heads, dim = shape
-    tokens, cache, counts = f"tensor<{batch}x{heads}x1x{dim}x{element}>", _exact(shape, element), f"tensor<{batch}xi64>"
+    tokens, cache = f"tensor<{batch}x{heads}x1x{dim}x{element}>", _exact(shape, element, storage)
+    counts, table = f"tensor<{batch}xi64>", f"tensor<{batch}x?xi64>"
+    pages = f" pages(%table : {table})" if "page" in storage else ""
     return _module(
         [entry],
         f"""
 func.func @append(%tokens: {tokens} {READ_ONLY}, %cache: {cache} {{kvq.side = #kvq.side<{side}>}},
-                  %lengths: {counts} {READ_ONLY}) -> {cache} {{
-  %result = kvq.append ins(%tokens : {tokens}) lengths(%lengths : {counts}) into(%cache : {cache}) -> {cache}
+                  %lengths: {counts} {READ_ONLY}, %table: {table} {READ_ONLY}) -> {cache} {{
+  %result = kvq.append ins(%tokens : {tokens}) lengths(%lengths : {counts}){pages} into(%cache : {cache}) -> {cache}
   return %result : {cache}
 }}
 """,
     )
 
 
-def attend_to_one(shape: tuple[int, int, int], query_heads: int, element: str, entries: list[str]) -> str:
-    """@attention(query, keys, values, lengths, out): one query token of each sequence."""
+def attend_to_one(
+    shape: tuple[int, int, int], query_heads: int, element: str, entries: list[str], storage: str = ""
+) -> str:
+    """@attention(query, keys, values, lengths, page table, out): one query token of each sequence."""
     batch, _, dim = shape
-    cache, counts = _exact(shape, element), f"tensor<{batch}xi64>"
-    query = f"tensor<{batch}x{query_heads}x1x{dim}xf32>"
+    cache, query = _exact(shape, element, storage), f"tensor<{batch}x{query_heads}x1x{dim}xf32>"
+    counts, table = f"tensor<{batch}xi64>", f"tensor<{batch}x?xi64>"
+    pages = f" key_pages(%table : {table}) value_pages(%table : {table})" if "page" in storage else ""
     return _module(
         entries,
         f"""
 func.func @attention(%query: {query} {READ_ONLY}, %key: {cache}, %value: {cache}, %lengths: {counts} {READ_ONLY},
-                     %out: {query}) -> {query} {{
-  %result = kvq.attention ins(%query, %key, %value : {query}, {cache}, {cache}) lengths(%lengths : {counts})
+                     %table: {table} {READ_ONLY}, %out: {query}) -> {query} {{
+  %result = kvq.attention ins(%query, %key, %value : {query}, {cache}, {cache}) lengths(%lengths : {counts}){pages}
     outs(%out : {query}) {{scale = 1.0 : f32, causal}} -> {query}
   return %result : {query}
 }}
