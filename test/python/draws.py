@@ -95,8 +95,10 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
     ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
-    ("range", "layout"): lambda range_, layout: layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES,
     ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
+    ("range", "layout"): lambda range_, layout: not (range_ == "static" and layout in ("record", "row", "pairs"))
+    and not (range_ in CODEBOOK_RANGES and layout in ("bias", "pairs")),
+    ("span", "layout"): lambda span, layout: not span or layout not in ("record", "row", "pairs"),
     ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
     ("group", "layout"): lambda group, layout: layout not in ("record", "row", "pairs")
     or group.startswith("1,")
