@@ -127,8 +127,8 @@ class Cache:
     depends on it.
 
     Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
-    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
-    residual, above 1).
+    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
+    tokens wait exact (recent + n, or residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
     recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
@@ -485,7 +485,7 @@ class Cache:
             self.dynamic_type,
             (self.format.for_heads(self.kv_heads).core, self.format.rotation),
             self.format.tokens,
-            self.format.row_types(self.dynamic_type),
+            self.format.row_types(self.format.rows_type(self.kv_heads, self.head_dim)),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
             self._pages is not None,
