@@ -346,7 +346,8 @@ class Cache:
                 pool[target] = pool[source]
 
     def _pools(self) -> list[np.ndarray]:
-        return [array for name, array in self._storage.items() if name not in ("first", "recent")]
+        """The arrays with pages as their first axis."""
+        return [array for name, array in self._storage.items() if name not in {"first", "recent", *self._given}]
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
