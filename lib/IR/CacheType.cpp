@@ -286,8 +286,13 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     int64_t group = type.getTokenGroup();
     int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    addRows(ComponentKind::Codes, heads, rows, format.getPackedBytes(headDim),
-            IntegerType::get(type.getContext(), 8));
+    Type byte = IntegerType::get(type.getContext(), 8);
+    RowLayout layout = format.getRowLayout(headDim);
+    if (layout.codes.exists())
+      addRows(ComponentKind::Codes, heads, rows, layout.codes.getBytes(), byte);
+    if (layout.records.exists())
+      addRows(ComponentKind::Records, heads, groupRows,
+              layout.records.getBytes(), byte);
     int64_t groupHeads = heads / type.getGroupHeads();
     auto addMetadata = [&](ComponentKind kind, Type element) {
       if (format.hasStaticRange())
@@ -295,8 +300,9 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
       else
         addRows(kind, groupHeads, groupRows, groupsPerRow, element);
     };
-    addMetadata(ComponentKind::Scales, format.getScaleType());
-    if (Type zero = format.getZeroType())
+    if (!layout.storesScales())
+      addMetadata(ComponentKind::Scales, format.getScaleType());
+    if (Type zero = format.getZeroType(); zero && !layout.storesZeros())
       addMetadata(ComponentKind::Zeros, zero);
     if (Type outer = format.getOuterScaleType())
       addGiven(ComponentKind::OuterScales, groupHeads, /*rowSize=*/1, outer);

@@ -41,6 +41,40 @@ static Bytes getRowPadding(CacheType type, const StorageComponent &component) {
   return add(component.shape[kRow], multiply(filled, -1));
 }
 
+/// The component that a field of a record would be by itself.
+static ComponentKind getKind(RowField field) {
+  switch (field) {
+  case RowField::Codes:
+  case RowField::High:
+    return ComponentKind::Codes;
+  case RowField::Scale:
+  case RowField::ScaleZero:
+    return ComponentKind::Scales;
+  case RowField::Zero:
+    return ComponentKind::Zeros;
+  }
+  llvm_unreachable("unknown field of a row");
+}
+
+/// Adds `bytes` of a component to `split`, those of records by what they hold.
+static void addByKind(ByteSplit &split, CacheType type,
+                      const StorageComponent &component, int64_t bytes) {
+  if (component.kind != ComponentKind::Records) {
+    split.components.emplace_back(component.kind, bytes);
+    return;
+  }
+  PackedRow row = type.getFormat().getRowLayout(type.getHeadDim()).records;
+  for (ComponentKind kind : {ComponentKind::Codes, ComponentKind::Scales,
+                             ComponentKind::Zeros}) {
+    int64_t perRecord = 0;
+    for (const StoredField &field : row.fields)
+      if (getKind(field.field) == kind)
+        perRecord += field.bytes;
+    if (perRecord != 0)
+      split.components.emplace_back(kind, bytes / row.recordBytes * perRecord);
+  }
+}
+
 /// Adds a component to `split`; false where the numbers grow too large.
 static bool addComponent(ByteSplit &split, CacheType type,
                          const StorageComponent &component) {
@@ -55,7 +89,7 @@ static bool addComponent(ByteSplit &split, CacheType type,
   // Rounding up to the alignment has to be possible too.
   if (!padding || !sum || !add(bytes, component.alignment))
     return false;
-  split.components.emplace_back(component.kind, *bytes - *padding);
+  addByKind(split, type, component, *bytes - *padding);
   split.padding += *padding;
   split.total = *sum;
   split.alignment += llvm::alignTo(*bytes, component.alignment) - *bytes;
@@ -118,6 +152,7 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
     case ComponentKind::Values:
       rows = std::min(rows, flushed);
       break;
+    case ComponentKind::Records:
     case ComponentKind::Scales:
     case ComponentKind::Zeros:
       rows = std::min(rows, flushed / type.getTokenGroup());

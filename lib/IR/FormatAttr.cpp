@@ -7,6 +7,7 @@
 
 #include "Codec.h"
 #include "FloatText.h"
+#include "FormatLayout.h"
 
 #include "kvq/IR/KVQ.h"
 
@@ -38,6 +39,7 @@ struct FormatFields {
   int64_t steps = 1;
   std::optional<int64_t> heads;
   RuleAttr rule;
+  LayoutAttr layout;
 };
 
 } // namespace
@@ -175,9 +177,11 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parser.parseType(fields.center);
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
+  if (name == "layout")
+    return parser.parseAttribute(fields.layout);
   return parser.emitError(loc)
          << "expected one of codes, group, heads, scale, zero, range, rotate, "
-            "center, rule, got '"
+            "center, rule, layout, got '"
          << name << "'";
 }
 
@@ -197,7 +201,8 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
   if (exact && seen.size() > 1) {
     parser.emitError(loc)
         << "expected no other field with codes = none: exact elements have no "
-           "group, heads, scale, zero, range, rotate, center or rule";
+           "group, heads, scale, zero, range, rotate, center, rule or "
+           "layout";
     return {};
   }
   if (exact)
@@ -215,7 +220,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
       fields.group->second, fields.scale, fields.outer, fields.zeroKind,
       fields.zero, range, fields.clip, fields.steps, fields.heads.value_or(1),
       fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
-      fields.center, fields.rotation);
+      fields.center, fields.rotation, fields.layout);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -254,6 +259,8 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << ", center = " << getCenter();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
+    if (getLayout())
+      printer << ", layout = " << getLayout();
   }
   printer << ">";
 }
@@ -348,7 +355,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
                                  int64_t heads, RuleAttr rule, Type center,
-                                 int64_t rotation) {
+                                 int64_t rotation, LayoutAttr layout) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -401,7 +408,10 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ", " << channels << "]";
   if (heads < 1 && heads != kWholeAxis)
     return emitError() << "expected a positive number of heads, got " << heads;
-  return success();
+  if (!layout)
+    return success();
+  return verifyFormatLayout(emitError, codes, tokens, heads, scale, zeroKind,
+                            zero, range, layout);
 }
 
 /// Checks that codes of a codebook still stand for different numbers once the
@@ -439,11 +449,8 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
   if (int64_t size = getRotation(); size != 0 && headDim % size != 0)
     return emitError() << "rotation of " << size
                        << " channels does not divide head_dim " << headDim;
-  // Each part of a code, a power of two of bits, fills whole bytes.
-  unsigned bits = getCodeBits(), lastPart = bits & -bits;
-  if (int64_t perByte = 8 / lastPart; headDim % perByte != 0)
-    return emitError() << bits << "-bit codes fill whole bytes only if "
-                       << perByte << " divides head_dim, got " << headDim;
+  if (failed(verifyRowLayout(emitError, *this, headDim)))
+    return failure();
   return verifyCodeValues(emitError, cast<FormatAttr>(resolve(headDim)));
 }
 
@@ -457,7 +464,19 @@ FormatAttr FormatAttr::getExact(MLIRContext *context) {
                          /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(),
                          RangePolicy::AbsMax, APFloat(1.0f), /*steps=*/1,
                          /*heads=*/1, RuleAttr::getDefault(context),
-                         /*center=*/Type(), /*rotation=*/0);
+                         /*center=*/Type(), /*rotation=*/0,
+                         /*layout=*/LayoutAttr());
+}
+
+LayoutAttr FormatAttr::getLayoutOrDefault() const {
+  return getLayout() ? getLayout() : LayoutAttr::getPlanar(getContext());
+}
+
+FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), getCenter(), getRotation(), layout);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -466,7 +485,7 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
   return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
                          getScale(), getOuter(), getZeroKind(), getZero(),
                          getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation());
+                         getRule(), getCenter(), getRotation(), getLayout());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
@@ -475,7 +494,7 @@ FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getOuter(), getZeroKind(), getZero(),
                          getRange(), getClip(), getSteps(), kvHeads, getRule(),
-                         getCenter(), getRotation());
+                         getCenter(), getRotation(), getLayout());
 }
 
 LogicalResult
@@ -505,7 +524,8 @@ FormatInterface FormatAttr::getCore() const {
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getOuter(), getZeroKind(), getZero(),
                          getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), /*center=*/Type(), /*rotation=*/0);
+                         getRule(), /*center=*/Type(), /*rotation=*/0,
+                         getLayout());
 }
 
 int64_t FormatAttr::getGroupTokens() const {
@@ -533,8 +553,4 @@ Type FormatAttr::getZeroType() const {
   if (zero && zero.isUnsignedInteger())
     return IntegerType::get(getContext(), zero.getIntOrFloatBitWidth());
   return zero;
-}
-
-int64_t FormatAttr::getPackedBytes(int64_t headDim) const {
-  return llvm::divideCeil(headDim * getCodeBits(), 8);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/Presets.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -63,6 +64,30 @@ struct KVQAsmInterface : OpAsmDialectInterface {
 };
 
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// Attributes of the dialect
+//===----------------------------------------------------------------------===//
+
+Attribute KVQDialect::parseAttribute(DialectAsmParser &parser,
+                                     Type type) const {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef mnemonic;
+  Attribute attribute;
+  if (generatedAttributeParser(parser, &mnemonic, type, attribute).has_value())
+    return attribute;
+  if (mnemonic == "preset")
+    return parsePreset(parser);
+  parser.emitError(loc) << "unknown attribute '" << mnemonic
+                        << "' in dialect 'kvq'";
+  return {};
+}
+
+void KVQDialect::printAttribute(Attribute attribute,
+                                DialectAsmPrinter &printer) const {
+  // A preset has become the format it stands for.
+  (void)generatedAttributePrinter(attribute, printer);
+}
 
 //===----------------------------------------------------------------------===//
 // Attributes of other ops

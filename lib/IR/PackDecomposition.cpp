@@ -5,227 +5,318 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AggregatedOpInterface of pack and unpack (rule R13). A code is cut into parts
-// of a power of two of bits, lowest first; a row holds one part after the
-// other, each planar: plane p of a part lies in bits `p * bits` and up of the
-// part's bytes. So each op reads and writes slices of rows, and shifts are
-// constant.
+// AggregatedOpInterface of pack and unpack (rules R13, R14 and R29 to R31):
+// field by field of the rows of packed components, codes by CodePacking.h,
+// metadata byte by byte.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodePacking.h"
 #include "TensorSlices.h"
-
-#include "kvq/IR/KVQ.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "llvm/ADT/bit.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
 
+//===----------------------------------------------------------------------===//
+// Fields of rows
+//===----------------------------------------------------------------------===//
+
+static int64_t getLastAxis(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank() - 1;
+}
+
+/// The bytes of a field in `records`, whose last axis is a record.
+static Value extractField(OpBuilder &b, Location loc, const PackedRow &row,
+                          const StoredField &field, Value records) {
+  if (field.bytes == row.recordBytes)
+    return records;
+  return buildSlice(b, loc, records, getLastAxis(records),
+                    b.getIndexAttr(field.firstByte),
+                    b.getIndexAttr(field.bytes));
+}
+
+static Value insertField(OpBuilder &b, Location loc, const PackedRow &row,
+                         const StoredField &field, Value bytes, Value records) {
+  if (field.bytes == row.recordBytes)
+    return bytes;
+  return buildInsert(b, loc, bytes, records, getLastAxis(records),
+                     b.getIndexAttr(field.firstByte),
+                     b.getIndexAttr(field.bytes));
+}
+
+static bool holdsCodes(RowField field) {
+  return field == RowField::Codes || field == RowField::High;
+}
+
+//===----------------------------------------------------------------------===//
+// Metadata
+//===----------------------------------------------------------------------===//
+
 namespace {
 
-/// Bits `firstBit` to `firstBit + bits` of each code of a row.
-struct CodePart {
-  unsigned firstBit;
-  unsigned bits;
-  /// Where the part's bytes start in a row, and how many there are: one plane.
-  int64_t firstByte;
-  int64_t bytes;
+/// How metadata of one type lies in bytes.
+struct MetadataType {
+  Type type;
+  unsigned bytes;
 
-  unsigned getPlanes() const { return 8 / bits; }
-  int64_t getMask() const { return (1 << bits) - 1; }
+  explicit MetadataType(Value metadata)
+      : type(getElementTypeOrSelf(metadata)),
+        bytes(type.getIntOrFloatBitWidth() / 8) {}
+
+  Type getBitsType() const {
+    return IntegerType::get(type.getContext(), 8 * bytes);
+  }
 };
 
 } // namespace
 
-static SmallVector<CodePart> getParts(FormatInterface format, int64_t headDim) {
-  SmallVector<CodePart> parts;
-  int64_t firstByte = 0;
-  for (unsigned bit = 0, end = format.getCodeBits(); bit < end;) {
-    unsigned bits = llvm::bit_floor(end - bit);
-    int64_t bytes = headDim * bits / 8;
-    parts.push_back({bit, bits, firstByte, bytes});
-    firstByte += bytes;
-    bit += bits;
+/// The lowest mantissa bits of a scale that hold a zero point.
+static uint64_t getPointMask(const CodeKind &kind) {
+  return (uint64_t(1) << kind.bits) - 1;
+}
+
+static Value buildBitcast(OpBuilder &b, Location loc, Type type, Value value) {
+  if (value.getType() == type)
+    return value;
+  return arith::BitcastOp::create(b, loc, type, value);
+}
+
+/// `field` with an axis for the bytes of each group, unless these are one.
+/// `metadata` counts groups by its last axis.
+static Value splitMetadata(OpBuilder &b, Location loc, Value field,
+                           Value metadata) {
+  unsigned bytes = MetadataType(metadata).bytes;
+  // Records of one group each have the axis already.
+  if (getLastAxis(field) > getLastAxis(metadata) || bytes == 1)
+    return field;
+  int64_t extent = cast<RankedTensorType>(field.getType()).getShape().back();
+  return splitLastAxis(b, loc, field, extent / bytes, /*always=*/true);
+}
+
+/// The maps from groups and their bytes to `bytes`, one for each byte.
+static SmallVector<AffineMap> getByteMaps(OpBuilder &b, Value bytes,
+                                          unsigned count, int64_t groupAxes) {
+  SmallVector<AffineMap> maps;
+  bool hasAxis = getLastAxis(bytes) == groupAxes;
+  for (unsigned byte = 0; byte < count; ++byte) {
+    AffineMap map = b.getMultiDimIdentityMap(groupAxes);
+    if (hasAxis)
+      map = map.insertResult(b.getAffineConstantExpr(byte), groupAxes);
+    maps.push_back(map);
   }
-  return parts;
+  return maps;
 }
 
-//===----------------------------------------------------------------------===//
-// Bodies
-//===----------------------------------------------------------------------===//
-
-static Value buildI8(OpBuilder &b, Location loc, int64_t value) {
-  return arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(b.getI8Type(), APInt(8, value)));
-}
-
-static Value buildShiftLeft(OpBuilder &b, Location loc, Value value,
-                            unsigned amount) {
-  if (amount == 0)
-    return value;
-  return arith::ShLIOp::create(b, loc, value, buildI8(b, loc, amount));
-}
-
-static Value buildShiftRight(OpBuilder &b, Location loc, Value value,
-                             unsigned amount) {
-  if (amount == 0)
-    return value;
-  return arith::ShRUIOp::create(b, loc, value, buildI8(b, loc, amount));
-}
-
-static Value buildMask(OpBuilder &b, Location loc, Value value, int64_t mask) {
-  return arith::AndIOp::create(b, loc, value, buildI8(b, loc, mask));
-}
-
-/// `value`, or'ed into `sum` unless that is null.
-static Value buildOr(OpBuilder &b, Location loc, Value sum, Value value) {
-  if (!sum)
-    return value;
-  return arith::OrIOp::create(b, loc, sum, value);
-}
-
-/// An elementwise generic from `inputs` to `init`, all of one shape.
-static Value buildElementwise(
-    OpBuilder &b, Location loc, ValueRange inputs, Value init,
-    function_ref<Value(OpBuilder &, Location, ValueRange)> buildBody) {
-  int64_t rank = cast<RankedTensorType>(init.getType()).getRank();
-  SmallVector<AffineMap> maps(inputs.size() + 1,
-                              b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, loc, init.getType(), inputs, init, maps, iterators,
-             [&](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(b, loc, buildBody(b, loc, args));
-             })
-      .getResult(0);
-}
-
-/// With 8 bits the bytes are the codes: a copy, as the destination is written
-/// even where the caller never looks at the result.
-static SmallVector<Value> buildCopy(OpBuilder &b, Location loc, Value source,
-                                    Value destination) {
-  return {linalg::CopyOp::create(b, loc, source, destination).getResult(0)};
-}
-
-//===----------------------------------------------------------------------===//
-// Ops
-//===----------------------------------------------------------------------===//
-
-/// The bytes of `part` of the rows `codes`, written into `init`.
-static Value buildPackedPart(OpBuilder &b, Location loc, const CodePart &part,
-                             Value codes, Value init) {
-  int64_t axis = cast<RankedTensorType>(codes.getType()).getRank() - 1;
-  // One input a plane, so that a byte is written once.
-  SmallVector<Value> planes;
-  for (unsigned plane = 0; plane < part.getPlanes(); ++plane)
-    planes.push_back(buildSlice(b, loc, codes, axis,
-                                b.getIndexAttr(plane * part.bytes),
-                                b.getIndexAttr(part.bytes)));
+/// The bytes of `metadata` (a scale and the zero point in it, or one kind),
+/// written into `field`.
+static Value packMetadata(OpBuilder &b, Location loc, const CodeKind &kind,
+                          ValueRange metadata, Value field) {
+  MetadataType type(metadata.front());
+  int64_t groupAxes = getLastAxis(metadata.front()) + 1;
+  Value bytes = splitMetadata(b, loc, field, metadata.front());
+  bool hasAxis = getLastAxis(bytes) == groupAxes;
+  int64_t axes = groupAxes + hasAxis;
+  SmallVector<AffineExpr> groups;
+  for (int64_t axis = 0; axis < groupAxes; ++axis)
+    groups.push_back(b.getAffineDimExpr(axis));
+  AffineMap map = AffineMap::get(axes, 0, groups, b.getContext());
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value byte;
-    for (unsigned plane = 0; plane < part.getPlanes(); ++plane) {
-      Value field = buildShiftRight(b, loc, args[plane], part.firstBit);
-      field = buildMask(b, loc, field, part.getMask());
-      field = buildShiftLeft(b, loc, field, plane * part.bits);
-      byte = buildOr(b, loc, byte, field);
+    Type bitsType = type.getBitsType();
+    Value bits = buildBitcast(b, loc, bitsType, args[0]);
+    if (metadata.size() > 1) {
+      uint64_t mask = getPointMask(kind);
+      bits = buildMask(b, loc, bits, ~mask);
+      Value point = arith::ExtUIOp::create(b, loc, bitsType, args[1]);
+      bits = buildOr(b, loc, bits, buildMask(b, loc, point, mask));
     }
-    return byte;
+    if (type.bytes == 1)
+      return bits;
+    Value byte = linalg::IndexOp::create(b, loc, groupAxes);
+    Value amount = arith::IndexCastUIOp::create(b, loc, bitsType, byte);
+    amount = buildShiftLeft(b, loc, amount, 3);
+    bits = arith::ShRUIOp::create(b, loc, bits, amount);
+    return Value(arith::TruncIOp::create(b, loc, b.getI8Type(), bits));
   };
-  return buildElementwise(b, loc, planes, init, body);
+  Value packed =
+      buildMap(b, loc, metadata, SmallVector<AffineMap>(metadata.size(), map),
+               bytes, body);
+  return joinLastAxis(b, loc, packed, field.getType());
+}
+
+/// What the bits of one group's bytes are, as metadata.
+using BitsToMetadata =
+    llvm::function_ref<Value(OpBuilder &, Location, Value bits)>;
+
+/// `metadata` from the bytes of `field`, whose integers are of `bytes` bytes.
+static Value unpackMetadata(OpBuilder &b, Location loc, Value field,
+                            Value groups, unsigned count, Value metadata,
+                            BitsToMetadata convert) {
+  int64_t groupAxes = getLastAxis(metadata) + 1;
+  Value bytes = splitMetadata(b, loc, field, groups);
+  SmallVector<AffineMap> maps = getByteMaps(b, bytes, count, groupAxes);
+  SmallVector<Value> inputs(count, bytes);
+  Type bitsType = b.getIntegerType(8 * count);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value bits;
+    for (unsigned byte = 0; byte < count; ++byte) {
+      Value wide = args[byte];
+      if (count > 1)
+        wide = arith::ExtUIOp::create(b, loc, bitsType, wide);
+      bits = buildOr(b, loc, bits, buildShiftLeft(b, loc, wide, 8 * byte));
+    }
+    return convert(b, loc, bits);
+  };
+  return buildMap(b, loc, inputs, maps, metadata, body);
+}
+
+//===----------------------------------------------------------------------===//
+// PackOp
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What is packed, or unpacked into, by what it is: null where not in a record.
+struct UnpackedTensors {
+  Value codes, scales, zeros;
+
+  UnpackedTensors(ValueRange values, const RowLayout &layout)
+      : codes(values[0]) {
+    unsigned next = 1;
+    if (layout.storesScales())
+      scales = values[next++];
+    if (layout.storesZeros())
+      zeros = values[next++];
+  }
+
+  SmallVector<Value> getAll() const {
+    SmallVector<Value> all;
+    for (Value value : {codes, scales, zeros})
+      if (value)
+        all.push_back(value);
+    return all;
+  }
+};
+
+/// A packed component of an op.
+struct PackedTensor {
+  const PackedRow *row;
+  Value value;
+};
+
+} // namespace
+
+static SmallVector<PackedTensor> getPackedTensors(const RowLayout &layout,
+                                                  ValueRange values) {
+  SmallVector<PackedTensor> packed;
+  for (const PackedRow *row : {&layout.codes, &layout.records})
+    if (row->exists())
+      packed.push_back({row, values[packed.size()]});
+  return packed;
+}
+
+static const CodePart &getPart(const RowLayout &layout, RowField field) {
+  return layout.parts[field == RowField::High ? 1 : 0];
 }
 
 FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  Value codes = getInputs().front();
-  Value bytes = getInits().front();
-  auto type = cast<RankedTensorType>(codes.getType());
-  if (getFormat().getCodeBits() == 8)
-    return buildCopy(b, loc, codes, bytes);
+  auto type = cast<RankedTensorType>(getInputs().front().getType());
+  RowLayout layout = getFormat().getRowLayout(type.getShape().back());
+  CodeKind kind = CodeKind::get(getFormat(), layout);
+  UnpackedTensors from(getInputs(), layout);
 
-  SmallVector<CodePart> parts = getParts(getFormat(), type.getShape().back());
-  if (parts.size() == 1)
-    return SmallVector<Value>{
-        buildPackedPart(b, loc, parts.front(), codes, bytes)};
-  int64_t axis = type.getRank() - 1;
-  for (const CodePart &part : parts) {
-    OpFoldResult offset = b.getIndexAttr(part.firstByte);
-    OpFoldResult size = b.getIndexAttr(part.bytes);
-    Value slice = buildSlice(b, loc, bytes, axis, offset, size);
-    slice = buildPackedPart(b, loc, part, codes, slice);
-    bytes = buildInsert(b, loc, slice, bytes, axis, offset, size);
+  auto packField = [&](const PackedRow &row, RowField field, Value bytes) {
+    switch (field) {
+    case RowField::Codes:
+    case RowField::High:
+      return buildPackedPart(b, loc, kind, getPart(layout, field),
+                             splitLastAxis(b, loc, from.codes, row.records),
+                             bytes);
+    case RowField::Scale:
+      return packMetadata(b, loc, kind, from.scales, bytes);
+    case RowField::Zero:
+      return packMetadata(b, loc, kind, from.zeros, bytes);
+    case RowField::ScaleZero:
+      return packMetadata(b, loc, kind, {from.scales, from.zeros}, bytes);
+    }
+    llvm_unreachable("unknown field of a row");
+  };
+  SmallVector<Value> results;
+  for (const PackedTensor &packed : getPackedTensors(layout, getInits())) {
+    const PackedRow &row = *packed.row;
+    Value records = splitLastAxis(b, loc, packed.value, row.records);
+    for (const StoredField &field : row.fields) {
+      Value bytes = extractField(b, loc, row, field, records);
+      bytes = packField(row, field.field, bytes);
+      records = insertField(b, loc, row, field, bytes, records);
+    }
+    results.push_back(joinLastAxis(b, loc, records, packed.value.getType()));
   }
-  return SmallVector<Value>{bytes};
+  return results;
 }
 
-namespace {
-
-/// Codes next to each other in a row, whose parts lie next to each other in one
-/// plane each.
-struct CodeRun {
-  int64_t first;
-  int64_t size;
-
-  unsigned getPlane(const CodePart &part) const { return first / part.bytes; }
-  int64_t getFirstByte(const CodePart &part) const {
-    return part.firstByte + first % part.bytes;
-  }
-};
-
-} // namespace
-
-/// The codes of `run` from one slice of bytes for each part.
-static Value buildUnpackedCode(OpBuilder &b, Location loc,
-                               ArrayRef<CodePart> parts, const CodeRun &run,
-                               ValueRange bytes, bool isSigned) {
-  Value code;
-  for (auto [part, byte] : llvm::zip_equal(parts, bytes)) {
-    Value field = buildShiftRight(b, loc, byte, run.getPlane(part) * part.bits);
-    field = buildMask(b, loc, field, part.getMask());
-    code = buildOr(b, loc, code, buildShiftLeft(b, loc, field, part.firstBit));
-  }
-  if (!isSigned)
-    return code;
-  // Sign extension without an arithmetic shift of bytes, which x86 lacks.
-  unsigned top = parts.back().firstBit + parts.back().bits - 1;
-  Value sign = buildI8(b, loc, 1 << top);
-  code = arith::XOrIOp::create(b, loc, code, sign);
-  return arith::SubIOp::create(b, loc, code, sign);
-}
+//===----------------------------------------------------------------------===//
+// UnpackOp
+//===----------------------------------------------------------------------===//
 
 FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  FormatInterface format = getFormat();
-  Value bytes = getInputs().front();
-  Value codes = getInits().front();
-  auto type = cast<RankedTensorType>(codes.getType());
-  if (format.getCodeBits() == 8)
-    return buildCopy(b, loc, bytes, codes);
+  auto type = cast<RankedTensorType>(getInits().front().getType());
+  RowLayout layout = getFormat().getRowLayout(type.getShape().back());
+  CodeKind kind = CodeKind::get(getFormat(), layout);
+  UnpackedTensors to(getInits(), layout);
 
-  int64_t headDim = type.getShape().back(), axis = type.getRank() - 1;
-  SmallVector<CodePart> parts = getParts(format, headDim);
-  // The last part has the fewest bits, and so the shortest planes.
-  int64_t size = parts.back().bytes;
-  for (int64_t first = 0; first < headDim; first += size) {
-    CodeRun run{first, size};
-    SmallVector<Value> inputs;
-    for (const CodePart &part : parts)
-      inputs.push_back(parts.size() == 1
-                           ? bytes
-                           : buildSlice(b, loc, bytes, axis,
-                                        b.getIndexAttr(run.getFirstByte(part)),
-                                        b.getIndexAttr(size)));
-    auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-      return buildUnpackedCode(b, loc, parts, run, args,
-                               format.hasSignedCodes());
-    };
-    OpFoldResult offset = b.getIndexAttr(first), extent = b.getIndexAttr(size);
-    Value slice = buildSlice(b, loc, codes, axis, offset, extent);
-    slice = buildElementwise(b, loc, inputs, slice, body);
-    codes = buildInsert(b, loc, slice, codes, axis, offset, extent);
+  // Metadata from a field that holds it by itself.
+  auto unpackWhole = [&](Value bytes, Value metadata) {
+    MetadataType type(metadata);
+    return unpackMetadata(b, loc, bytes, metadata, type.bytes, metadata,
+                          [&](OpBuilder &b, Location loc, Value bits) {
+                            return buildBitcast(b, loc, type.type, bits);
+                          });
+  };
+  auto unpackScaleZero = [&](Value bytes) {
+    Value groups = to.scales;
+    MetadataType type(groups);
+    uint64_t mask = getPointMask(kind);
+    to.scales = unpackMetadata(
+        b, loc, bytes, groups, type.bytes, to.scales,
+        [&](OpBuilder &b, Location loc, Value bits) {
+          return buildBitcast(b, loc, type.type,
+                              buildMask(b, loc, bits, ~mask));
+        });
+    to.zeros = unpackMetadata(
+        b, loc, bytes, groups, type.bytes, to.zeros,
+        [&](OpBuilder &b, Location loc, Value bits) -> Value {
+          return arith::TruncIOp::create(b, loc, b.getI8Type(),
+                                         buildMask(b, loc, bits, mask));
+        });
+  };
+
+  for (const PackedTensor &packed : getPackedTensors(layout, getInputs())) {
+    const PackedRow &row = *packed.row;
+    Value records = splitLastAxis(b, loc, packed.value, row.records);
+    SmallVector<Value, 2> codeFields(layout.parts.size());
+    for (const StoredField &field : row.fields) {
+      Value bytes = extractField(b, loc, row, field, records);
+      if (holdsCodes(field.field))
+        codeFields[field.field == RowField::High] = bytes;
+      else if (field.field == RowField::ScaleZero)
+        unpackScaleZero(bytes);
+      else if (field.field == RowField::Scale)
+        to.scales = unpackWhole(bytes, to.scales);
+      else
+        to.zeros = unpackWhole(bytes, to.zeros);
+    }
+    if (!codeFields.front())
+      continue;
+    Value codes = buildUnpackedCodes(
+        b, loc, kind, layout.parts, codeFields,
+        splitLastAxis(b, loc, to.codes, row.records));
+    to.codes = joinLastAxis(b, loc, codes, to.codes.getType());
   }
-  return SmallVector<Value>{codes};
+  return to.getAll();
 }

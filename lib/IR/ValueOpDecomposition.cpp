@@ -61,6 +61,8 @@ public:
   bool isInside(int64_t axis) const {
     return iterators[axis] == utils::IteratorType::reduction;
   }
+  /// How many elements of a group lie along a loop inside it.
+  int64_t getExtentInside(int64_t axis) const { return insideExtents[axis]; }
   /// The iterators of a reduction over each group.
   ArrayRef<utils::IteratorType> getReductionIterators() const {
     return iterators;
@@ -94,6 +96,8 @@ private:
   /// For each axis of the rows, how much of it is inside one group.
   SmallVector<int64_t> groupExtents;
   SmallVector<utils::IteratorType> iterators;
+  /// For each loop, its extent if it is inside a group, else 1.
+  SmallVector<int64_t> insideExtents;
   AffineMap rowsMap, groupsMap;
 };
 
@@ -116,6 +120,8 @@ GroupLoops::GroupLoops(FormatInterface format, RankedTensorType rows,
   auto addLoop = [&](int64_t axis, utils::IteratorType type) {
     reassociation[axis].push_back(iterators.size());
     iterators.push_back(type);
+    insideExtents.push_back(
+        type == utils::IteratorType::reduction ? groupExtents[axis] : 1);
     return getAffineDimExpr(iterators.size() - 1, context);
   };
   reassociation.resize(rank);
@@ -197,40 +203,23 @@ static double getNeutral(RangeStatistic statistic) {
   double infinity = std::numeric_limits<double>::infinity();
   switch (statistic) {
   case RangeStatistic::LargestMagnitude:
-  case RangeStatistic::FirstLargest:
-  case RangeStatistic::SumOfSquares:
     return 0.0;
   case RangeStatistic::Smallest:
     return infinity;
   case RangeStatistic::Largest:
     return -infinity;
+  case RangeStatistic::FirstLargest:
+  case RangeStatistic::SumOfSquares:
+    break;
   }
-  llvm_unreachable("unknown statistic");
+  llvm_unreachable("a statistic that is no reduction");
 }
 
-/// The one of `running` and `element` that is farther from zero, `running` if
-/// both are as far; NaN stays. Unlike a maximum it is no op of its own, so that
-/// what it reduces is gone through in order.
-static Value buildFirstLargest(OpBuilder &b, Location loc, Value running,
-                               Value element) {
-  auto compare = [&](arith::CmpFPredicate predicate, Value lhs,
-                     Value rhs) -> Value {
-    return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
-  };
-  Value isLarger =
-      compare(arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, element),
-              math::AbsFOp::create(b, loc, running));
-  Value isNaN = compare(arith::CmpFPredicate::UNO, element, element);
-  Value replaces = arith::OrIOp::create(b, loc, isLarger, isNaN);
-  return arith::SelectOp::create(b, loc, replaces, element, running);
-}
-
-/// Folds `element` into the running `statistic`, which is no sum; NaN stays.
+/// Folds `element` into the running `statistic`, a largest or smallest; NaN
+/// stays.
 static Value buildStatistic(OpBuilder &b, Location loc,
                             RangeStatistic statistic, Value element,
                             Value running) {
-  if (statistic == RangeStatistic::FirstLargest)
-    return buildFirstLargest(b, loc, running, element);
   if (statistic == RangeStatistic::LargestMagnitude)
     element = math::AbsFOp::create(b, loc, element);
   if (statistic == RangeStatistic::Smallest)
@@ -274,39 +263,6 @@ static Value buildSumOfSquares(OpBuilder &b, Location loc,
       });
 }
 
-/// The statistics of each group of the split `input`, f32 tensors of the shape
-/// of `scales`.
-static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
-                                          FormatInterface format,
-                                          const GroupLoops &loops, Value input,
-                                          Value scales) {
-  SmallVector<RangeStatistic> statistics = format.getRangeStatistics();
-  if (statistics.front() == RangeStatistic::SumOfSquares)
-    return {buildSumOfSquares(b, loc, loops, input)};
-  SmallVector<OpFoldResult> extents = tensor::getMixedSizes(b, loc, scales);
-  SmallVector<Value> inits;
-  for (RangeStatistic statistic : statistics) {
-    Value empty = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
-    Value neutral = buildF32(b, loc, getNeutral(statistic));
-    inits.push_back(
-        linalg::FillOp::create(b, loc, neutral, empty).getResult(0));
-  }
-  SmallVector<AffineMap> maps(1 + inits.size(), loops.getGroupsMap());
-  maps.front() = loops.getRowsMap();
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value element = buildElement(b, loc, args.front());
-    SmallVector<Value> results;
-    for (auto [statistic, running] :
-         llvm::zip_equal(statistics, args.drop_front()))
-      results.push_back(buildStatistic(b, loc, statistic, element, running));
-    linalg::YieldOp::create(b, loc, results);
-  };
-  return linalg::GenericOp::create(b, loc, ValueRange(inits).getTypes(), input,
-                                   inits, maps, loops.getReductionIterators(),
-                                   body)
-      .getResults();
-}
-
 static ArrayRef<int64_t> getShape(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getShape();
 }
@@ -333,6 +289,130 @@ static SmallVector<Value> mapGroups(OpBuilder &b, Location loc,
   return linalg::GenericOp::create(b, loc, inits.getTypes(), inputs, inits,
                                    maps, iterators, buildBody)
       .getResults();
+}
+
+/// An uninitialized tensor shaped as `value`.
+static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
+                            Type element) {
+  return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                 element);
+}
+
+/// Reductions over each group: `inputs` are the split elements, then what each
+/// group has; `body` makes the new results of these and the running ones, which
+/// start as `neutrals`. The results have the shape of `scales`.
+static SmallVector<Value> reduceGroups(OpBuilder &b, Location loc,
+                                       const GroupLoops &loops,
+                                       ValueRange inputs, Value scales,
+                                       ArrayRef<double> neutrals,
+                                       GroupBody body) {
+  SmallVector<Value> inits;
+  for (double neutral : neutrals) {
+    Value empty = buildEmptyLike(b, loc, scales, b.getF32Type());
+    inits.push_back(
+        linalg::FillOp::create(b, loc, buildF32(b, loc, neutral), empty)
+            .getResult(0));
+  }
+  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
+                              loops.getGroupsMap());
+  for (auto [map, input] : llvm::zip(maps, inputs))
+    if (cast<RankedTensorType>(input.getType()).getRank() ==
+        int64_t(loops.size()))
+      map = loops.getRowsMap();
+  auto buildBody = [&](OpBuilder &b, Location loc, ValueRange args) {
+    linalg::YieldOp::create(b, loc, body(b, loc, args));
+  };
+  return linalg::GenericOp::create(b, loc, ValueRange(inits).getTypes(), inputs,
+                                   inits, maps, loops.getReductionIterators(),
+                                   buildBody)
+      .getResults();
+}
+
+/// The number of an element in its group, an f32: tokens before channels.
+static Value buildPosition(OpBuilder &b, Location loc,
+                           const GroupLoops &loops) {
+  Value position;
+  for (unsigned axis = 0; axis < loops.size(); ++axis) {
+    if (!loops.isInside(axis))
+      continue;
+    Value index = linalg::IndexOp::create(b, loc, axis);
+    index = arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
+    if (position) {
+      Value extent = arith::ConstantOp::create(
+          b, loc, b.getI32IntegerAttr(loops.getExtentInside(axis)));
+      position = arith::MulIOp::create(b, loc, position, extent);
+      index = arith::AddIOp::create(b, loc, position, index);
+    }
+    position = index;
+  }
+  if (!position)
+    return buildF32(b, loc, 0.0);
+  return arith::SIToFPOp::create(b, loc, b.getF32Type(), position);
+}
+
+/// The first element of the magnitude `largest` of each group. Any order gives
+/// it: it is the one with the least of numbers that hold the position and, in
+/// the last bit, the sign.
+static Value buildFirstLargest(OpBuilder &b, Location loc,
+                               const GroupLoops &loops, Value input,
+                               Value largest) {
+  double infinity = std::numeric_limits<double>::infinity();
+  auto findFirst = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value element = buildElement(b, loc, args[0]);
+    Value isLargest =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                              math::AbsFOp::create(b, loc, element), args[1]);
+    Value isNegative = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                             element, buildF32(b, loc, 0.0));
+    Value half = arith::SelectOp::create(
+        b, loc, isNegative, buildF32(b, loc, 0.5), buildF32(b, loc, 0.0));
+    Value number =
+        arith::AddFOp::create(b, loc, buildPosition(b, loc, loops), half);
+    number = arith::SelectOp::create(b, loc, isLargest, number,
+                                     buildF32(b, loc, infinity));
+    return SmallVector<Value>{
+        arith::MinimumFOp::create(b, loc, args[2], number)};
+  };
+  Value first = reduceGroups(b, loc, loops, {input, largest}, largest, infinity,
+                             findFirst)
+                    .front();
+  auto giveSign = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value whole = math::FloorOp::create(b, loc, args[0]);
+    Value isPositive = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                             whole, args[0]);
+    Value negative = arith::NegFOp::create(b, loc, args[1]);
+    return SmallVector<Value>{
+        arith::SelectOp::create(b, loc, isPositive, args[1], negative)};
+  };
+  return mapGroups(b, loc, first, largest, giveSign).front();
+}
+
+/// The statistics of each group of the split `input`, f32 tensors of the shape
+/// of `scales`.
+static SmallVector<Value> buildStatistics(OpBuilder &b, Location loc,
+                                          FormatInterface format,
+                                          const GroupLoops &loops, Value input,
+                                          Value scales) {
+  SmallVector<RangeStatistic> statistics = format.getRangeStatistics();
+  if (statistics.front() == RangeStatistic::SumOfSquares)
+    return {buildSumOfSquares(b, loc, loops, input)};
+  bool isFirst = statistics.front() == RangeStatistic::FirstLargest;
+  if (isFirst)
+    statistics = {RangeStatistic::LargestMagnitude};
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value element = buildElement(b, loc, args.front());
+    SmallVector<Value> results;
+    for (auto [statistic, running] :
+         llvm::zip_equal(statistics, args.drop_front()))
+      results.push_back(buildStatistic(b, loc, statistic, element, running));
+    return results;
+  };
+  SmallVector<Value> found =
+      reduceGroups(b, loc, loops, input, scales,
+                   llvm::map_to_vector(statistics, getNeutral), body);
+  if (isFirst)
+    found.front() = buildFirstLargest(b, loc, loops, input, found.front());
+  return found;
 }
 
 namespace {
@@ -431,13 +511,6 @@ static Value buildBetter(OpBuilder &b, Location loc, Value isFirst, Value error,
   return mapGroups(b, loc, {error, least, found}, best, body).front();
 }
 
-/// An uninitialized tensor shaped as `value`.
-static Value buildEmptyLike(OpBuilder &b, Location loc, Value value,
-                            Type element) {
-  return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
-                                 element);
-}
-
 /// Tries each range, and leaves in `inits` the metadata of the one with the
 /// least squared error, of each group by itself (rule R20).
 static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
@@ -532,27 +605,26 @@ static Value buildFittedScales(OpBuilder &b, Location loc,
                                FormatInterface format, const GroupLoops &loops,
                                Value input, Value codes, ValueRange given,
                                Value init) {
-  Value zero = buildF32(b, loc, 0.0);
-  SmallVector<Value> sums;
-  for (int i = 0; i < 2; ++i) {
-    Value empty = tensor::EmptyOp::create(
-        b, loc, tensor::getMixedSizes(b, loc, init), b.getF32Type());
-    sums.push_back(linalg::FillOp::create(b, loc, zero, empty).getResult(0));
-  }
-  SmallVector<AffineMap> maps = {loops.getRowsMap(), loops.getRowsMap(),
-                                 loops.getGroupsMap(), loops.getGroupsMap()};
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+  // The terms apart from their sums, whose order leaves no room for vectors.
+  SmallVector<Value> terms(2);
+  for (Value &term : terms)
+    term = buildEmptyLike(b, loc, input, b.getF32Type());
+  SmallVector<AffineMap> maps(4, loops.getRowsMap());
+  auto buildTerms = [&](OpBuilder &b, Location loc, ValueRange args) {
     auto [first, second] =
         format.buildFitTerms(b, loc, args[1], buildElement(b, loc, args[0]));
-    linalg::YieldOp::create(
-        b, loc,
-        {arith::AddFOp::create(b, loc, args[2], first).getResult(),
-         arith::AddFOp::create(b, loc, args[3], second).getResult()});
+    linalg::YieldOp::create(b, loc, {first, second});
   };
-  sums = linalg::GenericOp::create(b, loc, ValueRange(sums).getTypes(),
-                                   ValueRange{input, codes}, sums, maps,
-                                   loops.getReductionIterators(), body)
-             .getResults();
+  terms = linalg::GenericOp::create(b, loc, ValueRange(terms).getTypes(),
+                                    ValueRange{input, codes}, terms, maps,
+                                    loops.getParallelIterators(), buildTerms)
+              .getResults();
+  auto add = [&](OpBuilder &b, Location loc, ValueRange args) {
+    return SmallVector<Value>{arith::AddFOp::create(b, loc, args[2], args[0]),
+                              arith::AddFOp::create(b, loc, args[3], args[1])};
+  };
+  SmallVector<Value> sums =
+      reduceGroups(b, loc, loops, terms, init, {0.0, 0.0}, add);
   auto buildScale = [&](OpBuilder &b, Location loc, ValueRange args) {
     Value outer = given.empty() ? Value() : args[2];
     return SmallVector<Value>{

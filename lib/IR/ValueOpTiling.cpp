@@ -30,8 +30,8 @@ struct TilingShape {
   int64_t tokens;
   /// Heads in one step of the axis before it.
   int64_t heads;
-  /// Scales and zeros: their token axis counts steps.
-  ValueRange metadata;
+  /// Scales, zeros, records of them: their token axis counts steps.
+  SmallVector<Value, 3> metadata;
   /// Whether all tokens of the last step are there.
   bool wholeSteps;
   /// What is given: one row for all tokens.
@@ -62,7 +62,7 @@ static TilingShape getTilingShape(QuantizeOp op) {
   return {rows,
           op.getFormat().getGroupTokens(),
           getGroupHeads(op.getFormat(), rows),
-          op.getInits().drop_front(),
+          llvm::to_vector<3>(op.getInits().drop_front()),
           /*wholeSteps=*/true,
           op.getInputs().drop_front()};
 }
@@ -74,20 +74,35 @@ static TilingShape getTilingShape(DequantizeOp op) {
   return {rows,
           op.getFormat().getGroupTokens(),
           getGroupHeads(op.getFormat(), rows),
-          metadata.drop_back(given),
+          llvm::to_vector<3>(metadata.drop_back(given)),
           /*wholeSteps=*/false,
           metadata.take_back(given)};
 }
 
-/// Packing treats each token by itself.
+/// Packed codes alone are packed token by token; with records of metadata
+/// beside them, a row of these is for a group of tokens.
+template <typename OpTy>
+static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
+                                   ValueRange packed) {
+  if (codesAndMetadata.size() == 1)
+    return {codesAndMetadata.front(), /*tokens=*/1, /*heads=*/1,
+            /*metadata=*/{}, /*wholeSteps=*/true, /*given=*/{}};
+  TilingShape shape{codesAndMetadata.front(), op.getFormat().getGroupTokens(),
+                    /*heads=*/1,
+                    llvm::to_vector<3>(codesAndMetadata.drop_front()),
+                    /*wholeSteps=*/false,
+                    /*given=*/{}};
+  // Of the packed components, records come last.
+  shape.metadata.push_back(packed.back());
+  return shape;
+}
+
 static TilingShape getTilingShape(PackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*heads=*/1, /*metadata=*/{},
-          /*wholeSteps=*/true, /*given=*/{}};
+  return getPackingShape(op, op.getInputs(), op.getInits());
 }
 
 static TilingShape getTilingShape(UnpackOp op) {
-  return {op.getInputs().front(), /*tokens=*/1, /*heads=*/1, /*metadata=*/{},
-          /*wholeSteps=*/true, /*given=*/{}};
+  return getPackingShape(op, op.getInits(), op.getInputs());
 }
 
 static SmallVector<utils::IteratorType> getIterators(const TilingShape &shape) {

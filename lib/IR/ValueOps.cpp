@@ -16,8 +16,9 @@ using namespace mlir::kvq;
 namespace {
 
 /// What a value-level op takes on one side: the float values, the codes with
-/// their metadata, or the packed bytes.
-enum class Side { Values, Codes, CodesOnly, Metadata, Bytes };
+/// their metadata, the metadata alone, what of these is packed, or the packed
+/// bytes.
+enum class Side { Values, Codes, Metadata, Unpacked, Packed };
 
 /// A row of metadata that is given rather than computed.
 struct GivenRow {
@@ -38,39 +39,50 @@ static int64_t ceilDivOrDynamic(int64_t extent, int64_t divisor) {
 static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
                                                   ArrayRef<int64_t> shape,
                                                   Side side, Type floatType) {
-  MLIRContext *context = format.getContext();
-  Type i8 = IntegerType::get(context, 8);
-  SmallVector<int64_t> dims(shape);
-  int64_t headDim = dims.back();
-  switch (side) {
-  case Side::Values:
-    return {RankedTensorType::get(dims, floatType)};
-  case Side::CodesOnly:
-    return {RankedTensorType::get(dims, i8)};
-  case Side::Bytes:
-    dims.back() = format.getPackedBytes(headDim);
-    return {RankedTensorType::get(dims, i8)};
-  case Side::Codes:
-  case Side::Metadata:
-    break;
-  }
+  Type i8 = IntegerType::get(format.getContext(), 8);
+  int64_t headDim = shape.back();
   SmallVector<RankedTensorType> types;
-  if (side == Side::Codes)
-    types.push_back(RankedTensorType::get(dims, i8));
+  auto addRows = [&](int64_t tokens, int64_t rowSize, Type type) {
+    SmallVector<int64_t> dims(shape);
+    dims.back() = rowSize;
+    dims[dims.size() - 2] = ceilDivOrDynamic(dims[dims.size() - 2], tokens);
+    types.push_back(RankedTensorType::get(dims, type));
+    return &types.back();
+  };
+  auto addMetadata = [&](int64_t rowSize, Type type) {
+    RankedTensorType *added = addRows(format.getGroupTokens(), rowSize, type);
+    // Rows of rank 2 are of one head.
+    if (shape.size() == 2 || ShapedType::isDynamic(shape.end()[-3]))
+      return;
+    SmallVector<int64_t> dims(added->getShape());
+    int64_t &heads = dims.end()[-3];
+    heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
+    *added = RankedTensorType::get(dims, type);
+  };
+  RowLayout layout = format.getRowLayout(headDim);
+  if (side == Side::Values) {
+    addRows(1, headDim, floatType);
+    return types;
+  }
+  if (side == Side::Packed) {
+    if (layout.codes.exists())
+      addRows(1, layout.codes.getBytes(), i8);
+    if (layout.records.exists())
+      addRows(format.getGroupTokens(), layout.records.getBytes(), i8);
+    return types;
+  }
+  if (side != Side::Metadata)
+    addRows(1, headDim, i8);
+  // What is given is an operand of its own.
   if (format.hasStaticRange())
     return types;
-  dims.back() = headDim / format.getGroupChannels(headDim);
-  dims[dims.size() - 2] =
-      ceilDivOrDynamic(dims[dims.size() - 2], format.getGroupTokens());
-  // Rows of rank 2 are of one head.
-  if (dims.size() > 2) {
-    int64_t &heads = dims[dims.size() - 3];
-    if (!ShapedType::isDynamic(heads))
-      heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
-  }
-  types.push_back(RankedTensorType::get(dims, format.getScaleType()));
-  if (Type zero = format.getZeroType())
-    types.push_back(RankedTensorType::get(dims, zero));
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  bool isPacking = side == Side::Unpacked;
+  if (!isPacking || layout.storesScales())
+    addMetadata(groups, format.getScaleType());
+  Type zero = format.getZeroType();
+  if (zero && (!isPacking || layout.storesZeros()))
+    addMetadata(groups, zero);
   return types;
 }
 
@@ -146,8 +158,9 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
   if (format.getCore() != format)
-    return op->emitOpError("a mean and a rotation act before codes are computed: "
-                           "expected a format without them, got ")
+    return op->emitOpError(
+               "a mean and a rotation act before codes are computed: "
+               "expected a format without them, got ")
            << format;
   auto emitError = [&] { return op->emitOpError(); };
   return format.verifyHeadDim(emitError, type.getShape().back());
@@ -317,7 +330,7 @@ LogicalResult PackOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::CodesOnly, getInits(), Side::Bytes,
+                       getInputs(), Side::Unpacked, getInits(), Side::Packed,
                        getResultTypes());
 }
 
@@ -325,6 +338,6 @@ LogicalResult UnpackOp::verify() {
   if (failed(expectOperand(*this, "outputs", getInits())))
     return failure();
   return verifyValueOp(*this, getFormat(), getInits().front().getType(),
-                       getInputs(), Side::Bytes, getInits(), Side::CodesOnly,
+                       getInputs(), Side::Packed, getInits(), Side::Unpacked,
                        getResultTypes());
 }

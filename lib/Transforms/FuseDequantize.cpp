@@ -48,8 +48,8 @@ public:
   LogicalResult match();
 
   DequantizeOp dequantize;
-  /// The codes as a cache stores them.
-  Value bytes;
+  /// What a cache stores of it, in the order of its components.
+  SmallVector<Value, 3> components;
   /// The axes of `dequantize` that are the operand's.
   std::array<int64_t, 4> axes = {0, 1, 2, 3};
   /// How often each KV head of the codes is repeated in the operand.
@@ -66,7 +66,7 @@ private:
   LogicalResult lookThroughCollapse(tensor::CollapseShapeOp collapse);
   LogicalResult lookThroughExpand(tensor::ExpandShapeOp expand);
   bool lookThroughRepeat(tensor::CollapseShapeOp collapse);
-  LogicalResult findBytes();
+  LogicalResult findComponents();
   LogicalResult checkGiven();
 
   Value value;
@@ -229,26 +229,48 @@ LogicalResult SideMatcher::lookThrough(Operation *producer) {
 // Matching
 //===----------------------------------------------------------------------===//
 
-/// The packed bytes from which the codes of the dequantize come.
-LogicalResult SideMatcher::findBytes() {
+static Value stripCasts(Value value) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  return value;
+}
+
+/// Whether bytes of one format are those of the other, as far as packing goes.
+static bool packAlike(FormatInterface a, FormatInterface b, int64_t headDim) {
+  return a.getCodeBits() == b.getCodeBits() &&
+         a.hasSignedCodes() == b.hasSignedCodes() &&
+         a.getRowLayout(headDim) == b.getRowLayout(headDim);
+}
+
+/// The components from which the operands of the dequantize come: packed ones,
+/// then the metadata that lies apart.
+LogicalResult SideMatcher::findComponents() {
   FormatInterface format = dequantize.getFormat();
-  Value codes = dequantize.getInputs().front();
-  while (auto cast = codes.getDefiningOp<tensor::CastOp>())
-    codes = cast.getSource();
-  if (auto unpack = codes.getDefiningOp<UnpackOp>()) {
-    FormatInterface packed = unpack.getFormat();
-    if (packed.getCodeBits() != format.getCodeBits() ||
-        packed.hasSignedCodes() != format.hasSignedCodes())
-      return fail("its codes are unpacked in another format than they are "
-                  "dequantized in");
-    bytes = unpack.getInputs().front();
-    return success();
-  }
-  if (format.getCodeBits() != 8)
+  Value codes = stripCasts(dequantize.getInputs().front());
+  int64_t headDim = getShape(codes).back();
+  RowLayout layout = format.getRowLayout(headDim);
+  auto unpack = codes.getDefiningOp<UnpackOp>();
+  if (unpack && !packAlike(unpack.getFormat(), format, headDim))
+    return fail("its codes are unpacked in another format than they are "
+                "dequantized in");
+  if (!unpack && !layout.isUnpacked())
     return fail("its codes of " + Twine(format.getCodeBits()) +
                 " bits do not come from a kvq.unpack: packing them would copy "
                 "the cache");
-  bytes = codes;
+  if (unpack)
+    llvm::append_range(components, unpack.getInputs());
+  else
+    components.push_back(codes);
+  unsigned unpacked = 1;
+  bool areStored[] = {layout.storesScales(), layout.storesZeros()};
+  for (auto [metadata, isStored] :
+       llvm::zip(dequantize.getInputs().drop_front(), areStored)) {
+    if (!isStored)
+      components.push_back(metadata);
+    else if (stripCasts(metadata) != unpack.getResult(unpacked++))
+      return fail("its scales or zeros are not those of the records that its "
+                  "codes are unpacked from");
+  }
   return success();
 }
 
@@ -259,8 +281,11 @@ LogicalResult SideMatcher::checkGiven() {
   for (Value given : dequantize.getInputs().take_back(count)) {
     if (axes[kBatch] != kAbsent && getShape(given)[axes[kBatch]] != 1)
       return fail("metadata that is given is not the same for all sequences");
-    if (axes[kHeads] != kAbsent &&
-        getShape(given)[axes[kHeads]] != getShape(value)[axes[kHeads]])
+    if (axes[kHeads] == kAbsent)
+      continue;
+    int64_t heads = getShape(value)[axes[kHeads]];
+    int64_t sharing = dequantize.getFormat().getGroupHeads(heads);
+    if (getShape(given)[axes[kHeads]] != heads / sharing)
       return fail("metadata that is given is not given for each head");
   }
   return success();
@@ -290,7 +315,7 @@ LogicalResult SideMatcher::match() {
                 Twine(group));
   if (failed(checkGiven()))
     return failure();
-  return findBytes();
+  return findComponents();
 }
 
 //===----------------------------------------------------------------------===//
@@ -308,11 +333,11 @@ static CacheType getCacheType(const SideMatcher &side, Value operand) {
     return shape[shape.size() - 2];
   };
   DequantizeOp dequantize = side.dequantize;
-  if (!ShapedType::isDynamic(getRows(side.bytes)) &&
+  if (!ShapedType::isDynamic(getRows(side.components.front())) &&
       llvm::none_of(dequantize.getInputs(), [&](Value input) {
         return ShapedType::isDynamic(getRows(input));
       }))
-    shape[kTokens] = getRows(side.bytes);
+    shape[kTokens] = getRows(side.components.front());
   FormatInterface format = dequantize.getFormat();
   std::optional<int64_t> recent;
   if (format.getGroupTokens() > 1)
@@ -359,11 +384,9 @@ static Value buildCast(OpBuilder &b, Location loc, Type type, Value value) {
 
 static Value buildCache(OpBuilder &b, Location loc, const SideMatcher &side,
                         CacheType type) {
-  SmallVector<Value> components = {side.bytes};
-  DequantizeOp dequantize = side.dequantize;
-  llvm::append_range(components, dequantize.getInputs().drop_front());
-  for (Value &component : components)
-    component = buildCacheAxes(b, loc, component, side.axes);
+  SmallVector<Value> components;
+  for (Value component : side.components)
+    components.push_back(buildCacheAxes(b, loc, component, side.axes));
   SmallVector<Value> operands;
   for (auto [index, component] : llvm::enumerate(type.getComponents())) {
     RankedTensorType expected = component.getTensorType();
@@ -384,8 +407,9 @@ static Value buildFlushed(OpBuilder &b, Location loc, const SideMatcher &side,
   if (!ShapedType::isDynamic(type.getCapacity()))
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(resultType, {type.getCapacity()}));
-  int64_t rank = cast<RankedTensorType>(side.bytes.getType()).getRank();
-  Value tokens = tensor::DimOp::create(b, loc, side.bytes, rank - 2);
+  Value rows = side.components.front();
+  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
+  Value tokens = tensor::DimOp::create(b, loc, rows, rank - 2);
   Value count = arith::IndexCastOp::create(b, loc, b.getI64Type(), tokens);
   return tensor::FromElementsOp::create(
       b, loc, resultType, SmallVector<Value>(type.getBatch(), count));

@@ -155,6 +155,21 @@ static Bound multiply(Bound left, Bound right) {
   return product;
 }
 
+/// The axis of a reshape's source that `axis` of its result is, if it is one.
+static std::optional<int64_t> getUnreshapedAxis(Operation *reshape,
+                                                int64_t axis) {
+  bool isExpand = isa<memref::ExpandShapeOp, tensor::ExpandShapeOp>(reshape);
+  for (auto [index, group] : llvm::enumerate(getReassociation(reshape))) {
+    if (group.size() != 1)
+      continue;
+    if (isExpand && group.front() == axis)
+      return index;
+    if (!isExpand && static_cast<int64_t>(index) == axis)
+      return group.front();
+  }
+  return std::nullopt;
+}
+
 /// A constant that the extent of an axis does not pass: the extent, that of the
 /// storage which it is cut from, or what the arithmetic of its size tells.
 static Bound getExtentBound(Value value, int64_t axis) {
@@ -169,8 +184,12 @@ static Bound getExtentBound(Value value, int64_t axis) {
       partAxis = (*kept)[partAxis];
     else if (isa_and_nonnull<memref::ExpandShapeOp, memref::CollapseShapeOp,
                              tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
-                 op))
-      break;
+                 op)) {
+      std::optional<int64_t> kept = getUnreshapedAxis(op, partAxis);
+      if (!kept)
+        break;
+      partAxis = *kept;
+    }
     Value source = getSource(part);
     if (!source || !isa<ShapedType>(source.getType()))
       break;

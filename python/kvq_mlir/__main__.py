@@ -1,4 +1,4 @@
-"""`python -m kvq_mlir`: the demonstration, the benchmarks and the report of bytes."""
+"""`python -m kvq_mlir`: the demonstration, the benchmarks, the report of bytes and the list of formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import InputError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 cannot be done, 2 wrong usage (argparse)."""
-    from . import bench, demo, report
+    from . import bench, demo, formats, report
 
     parser = argparse.ArgumentParser(
         prog="python -m kvq_mlir",
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("demo", demo, "bytes, errors, perplexity and speed of five K/V format pairs on SmolLM2-135M"),
         ("bench", bench, "time of one fused decode step beside dequantize-then-attend"),
         ("report", report, "exact bytes of a model's caches, and what fits into a memory"),
+        ("formats", formats, "every preset and kind of format, with its bytes and source"),
     ):
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         module.add_arguments(command)

@@ -127,8 +127,8 @@ class Cache:
     depends on it.
 
     Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
-    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
-    residual, above 1).
+    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
+    tokens wait exact (recent + n, or residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
     recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
@@ -241,7 +241,9 @@ class Cache:
 
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
-        [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]), first [batch, kv_heads, exact_first, head_dim], recent
+        [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first [batch, kv_heads, exact_first, head_dim],
+        recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
         and r = page.
@@ -482,7 +484,7 @@ class Cache:
             self.dynamic_type,
             (self.format.for_heads(self.kv_heads).core, self.format.rotation),
             self.format.tokens,
-            self.format.row_types(self.dynamic_type),
+            self.format.row_types(self.format.rows_type(self.kv_heads, self.head_dim)),
             (self.exact_first > 0, self.has_window),
             self.exact_first,
             self._pages is not None,

@@ -42,6 +42,14 @@ class Format:
     def __init__(self, text: str | Format) -> None:
         self._text, self._fields = _kvq.parse_format(str(text))
 
+    @staticmethod
+    def preset(name: str) -> Format:
+        """The format in which an engine stores its caches, such as "ggml.q4_0": see docs/Presets.md.
+
+        Raises `Error`, a ValueError, with the nearest names, if there is none of that name.
+        """
+        return Format(_kvq.preset_format(name))
+
     @property
     def is_exact(self) -> bool:
         """True for `codes = none`: elements kept as they are."""
@@ -141,19 +149,24 @@ class Format:
         exact."""
         return self._fields["range"]
 
+    @property
+    def layout(self) -> str | None:
+        """How codes and metadata lie in bytes, "#kvq.layout<...>"; None if nothing is said: planar."""
+        return self._fields["layout"]
+
     def channels(self, head_dim: int) -> int:
         """Channels that share a scale in rows of `head_dim`.
 
         Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
         bytes.
         """
-        self.components(self.rows_type(self.heads or 1, head_dim))  # the type's own check
+        # The type's own check.
+        self.components(_rows_type(self, self.tokens, self.heads or 1, head_dim))
         return self._fields["channels"] or head_dim
 
     def rows_type(self, kv_heads: int, head_dim: int) -> str:
-        """The type of a cache of one sequence for rows of this format alone."""
-        recent = ", recent = 0" if self.tokens > 1 else ""
-        return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{self}>{recent}>"
+        """The type of a cache of one sequence for rows of this format alone, codes and metadata apart."""
+        return _rows_type(self._fields["planar"], self.tokens, kv_heads, head_dim)
 
     def components(self, cache_type: str, capacity: int = 0, pages: int | None = None) -> list[Component]:
         """What a cache of a type with this format is stored in; `Error` where the type is not valid."""
@@ -196,3 +209,8 @@ class Format:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+def _rows_type(fmt: Format | str, tokens: int, kv_heads: int, head_dim: int) -> str:
+    recent = ", recent = 0" if tokens > 1 else ""
+    return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{fmt}>{recent}>"

@@ -45,10 +45,27 @@ class Quantized:
 
     @property
     def packed(self) -> np.ndarray:
-        """The codes as a cache stores them: uint8 [batch, heads, tokens, dim*bits/8]."""
-        dim, bits = self.codes.shape[-1], self.format.bits
-        out = np.empty((*self.codes.shape[:-1], dim * bits // 8), np.uint8)
-        kernel(_values_ir.pack, self.format.core, bits, dim).invoke("pack", (self.codes, out))
+        """The codes as a cache stores them: uint8 [batch, heads, tokens, bytes], dim*bits/8 of them.
+
+        With a layout that has the codes in records, these: scales and zeros are among the bytes then.
+        """
+        return next(iter(self.packed_components().values()))
+
+    def packed_components(self) -> dict[str, np.ndarray]:
+        """What a cache stores in packed components, uint8 [batch, heads, rows, bytes]: "codes", "records" or both."""
+        self._metadata()  # checks the parts
+        batch, heads, tokens, dim = self.codes.shape
+        rows, has_scales, has_zeros = _kvq.packed_rows(self.format.core, dim)
+        metadata = (self.format.scale,) * has_scales + (self.format.zero_element,) * has_zeros
+        inputs = [self.codes, *[self.scales] * has_scales, *[self.zeros] * has_zeros]
+        out = {}
+        for size, by_group in rows:
+            count = -(-tokens // self.format.tokens) if by_group else tokens
+            out["records" if by_group else "codes"] = np.empty((batch, heads, count, size), np.uint8)
+        compiled = kernel(
+            _values_ir.pack, self.format.core, dim, self.scales.shape[-1], metadata, tuple(size for size, _ in rows)
+        )
+        compiled.invoke("pack", (*inputs, *out.values()))
         return out
 
     def _metadata(self) -> list[np.ndarray]:

@@ -166,7 +166,8 @@ def _choose_side(
 ) -> list[Choice]:
     """All layers alike. Exact formats have no windows."""
     try:
-        fmt = Format(getattr(arguments, side) or "codes = none")
+        text = getattr(arguments, side) or "codes = none"
+        fmt = Format(text) if "=" in text else Format.preset(text)
     except _kvq.Error as error:
         raise InputError(f"--{side}: {error}") from error
     kept = {}

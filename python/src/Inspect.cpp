@@ -9,6 +9,7 @@
 
 #include "kvq/IR/GivenValues.h"
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/Presets.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
 
@@ -54,18 +55,23 @@ static auto parseOrThrow(MLIRContext *context, Parse parse,
   return parsed;
 }
 
-/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
-/// fields by name; those that an exact format lacks are None.
-static nb::tuple parseFormat(const std::string &text) {
-  std::unique_ptr<MLIRContext> context = createContext();
-  auto format = cast<FormatAttr>(parseOrThrow(
-      context.get(),
+static FormatAttr parseFormatAttr(MLIRContext *context,
+                                  const std::string &text) {
+  return cast<FormatAttr>(parseOrThrow(
+      context,
       [](const std::string &text, MLIRContext *context) {
         // Nothing but a format: `>` in the text would end it early.
         return dyn_cast_or_null<FormatAttr>(
             parseAttribute("#kvq.format<" + text + ">", context));
       },
       text));
+}
+
+/// The canonical text between the angle brackets of `#kvq.format<...>`, and the
+/// fields by name; those that an exact format lacks are None.
+static nb::tuple parseFormat(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  FormatAttr format = parseFormatAttr(context.get(), text);
   nb::dict fields;
   fields["codes"] = toText(format.getCodes());
   fields["bits"] = format.getCodeBits();
@@ -94,7 +100,31 @@ static nb::tuple parseFormat(const std::string &text) {
       format.isExact()
           ? nb::object(nb::none())
           : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
+  fields["layout"] =
+      format.getLayout()
+          ? nb::object(nb::str(toText(Attribute(format.getLayout())).c_str()))
+          : nb::none();
+  fields["planar"] = toFormatText(format.withLayout(LayoutAttr()));
   return nb::make_tuple(toFormatText(format), fields);
+}
+
+/// Name, format, rule, source and notes of each preset.
+static nb::list getPresetTable() {
+  nb::list table;
+  auto text = [](StringRef string) { return string.str(); };
+  for (const Preset &preset : getPresets())
+    table.append(nb::make_tuple(text(preset.name), text(preset.format),
+                                text(preset.rule), text(preset.source),
+                                text(preset.notes)));
+  return table;
+}
+
+/// The text of the format that the preset `name` stands for.
+static std::string getPresetFormat(const std::string &name) {
+  const Preset *preset = findPreset(name);
+  if (!preset)
+    throw Error(describeUnknownPreset(name));
+  return preset->format.str();
 }
 
 CacheType python::parseCacheType(MLIRContext *context,
@@ -138,6 +168,26 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
   return components;
 }
 
+/// How rows of `headDim` channels of a format are packed: (number of bytes of a
+/// row, whether a row is one group of tokens' rather than one token's) for each
+/// packed component, and whether scales and zeros are among what is packed.
+static nb::tuple getPackedRows(const std::string &format, int64_t headDim) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto attr = parseFormatAttr(context.get(), format);
+  DiagnosticCollector diagnostics(context.get(), /*places=*/false);
+  auto emitError = [&] {
+    return mlir::emitError(UnknownLoc::get(context.get()));
+  };
+  if (failed(attr.verifyHeadDim(emitError, headDim)))
+    unwrap(diagnostics.takeError("cannot pack rows"));
+  RowLayout layout = attr.getRowLayout(headDim);
+  nb::list rows;
+  for (const PackedRow *row : {&layout.codes, &layout.records})
+    if (row->exists())
+      rows.append(nb::make_tuple(row->getBytes(), row == &layout.records));
+  return nb::make_tuple(rows, layout.storesScales(), layout.storesZeros());
+}
+
 /// Throws unless `data` may be the storage of a given component.
 static void checkGiven(const std::string &type, const std::string &name,
                        nb::bytes data) {
@@ -175,6 +225,14 @@ void python::bindInspect(nb::module_ &module) {
       "(name, shape, element type, alignment, given) of each array that a "
       "cache is stored in, with pages for all sequences where their number is not "
       "given.");
+  module.def("packed_rows", &getPackedRows, nb::arg("format"),
+             nb::arg("head_dim"),
+             "([(bytes of a row, whether it is a group's), ...] of each packed "
+             "component, whether scales are packed, whether zeros are).");
+  module.def("presets", &getPresetTable,
+             "(name, format, rule, source, notes) of each preset.");
+  module.def("preset_format", &getPresetFormat, nb::arg("name"),
+             "The text of the format that a preset stands for.");
   module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
              nb::arg("data"),
              "Checks the bytes of a component that is given to a cache.");

@@ -392,3 +392,27 @@ func.func @reorder_shared(%c: !p, %d: !p, %n: tensor<2xi64>, %t: tensor<2x?xi64>
       into(%d : !p) -> !p
   return
 }
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!p = !kvq.cache<2x2x?x16xf16, #f>
+func.func @load_within(%c: !p, %i: index) {
+  // expected-error@+1 {{within_page is given for a region without pages, 'codes'}}
+  %r:2 = kvq.load_tile %c <codes> at [%i, %i] tokens [%i to %i] {within_page} : !p -> tensor<?x16xi8>, tensor<?x1xf16>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!p = !kvq.cache<2x2x?x16xf16, #f, exact_first = 4, page = 8>
+!c = !kvq.cache<2x2x64x16xf16, #f>
+func.func @partial_within(%q: tensor<2x16xf32>, %m: tensor<2xf32>, %k: !p, %v: !c, %i: index, %t: tensor<2x?xi64>) {
+  // expected-error@+1 {{within_pages is given for tokens of regions without pages}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !p, !c) at [%i, %i] tokens [%i to %i]
+      flushed [%i, %i] key_pages(%t : tensor<2x?xi64>) outs(%q, %m, %m : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
+      {key_region = #kvq.region<first>, value_region = #kvq.region<codes>, tile = 8, within_pages}
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  return
+}

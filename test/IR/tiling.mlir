@@ -129,3 +129,33 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// With records of metadata, a step is a group of tokens and a row of records.
+
+// CHECK-LABEL: func.func @pack_records
+// CHECK: scf.for %[[T:.*]] = %c0 to %c2 step %c1
+// CHECK: %[[FIRST:.*]] = affine.apply #{{.*}}(%[[T]])
+// CHECK-DAG: tensor.extract_slice %arg0[%[[FIRST]], 0] [32, 16] [1, 1] : tensor<64x16xi8> to tensor<32x16xi8>
+// CHECK-DAG: tensor.extract_slice %arg1[%[[T]], 0] [1, 16] [1, 1] : tensor<2x16xf16> to tensor<1x16xf16>
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[FIRST]], 0] [32, 8] [1, 1] : tensor<64x8xi8> to tensor<32x8xi8>
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[T]], 0] [1, 64] [1, 1] : tensor<2x64xi8> to tensor<1x64xi8>
+// CHECK: kvq.pack {{.*}} -> tensor<32x8xi8>, tensor<1x64xi8>
+#f = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16,
+                 layout = #kvq.layout<record = [scale, zero]>>
+func.func @pack_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %z: tensor<2x16xf16>, %b: tensor<64x8xi8>,
+                        %r: tensor<2x64xi8>) -> (tensor<64x8xi8>, tensor<2x64xi8>) {
+  %p:2 = kvq.pack #f ins(%c, %s, %z : tensor<64x16xi8>, tensor<2x16xf16>, tensor<2x16xf16>)
+      outs(%b, %r : tensor<64x8xi8>, tensor<2x64xi8>) -> tensor<64x8xi8>, tensor<2x64xi8>
+  return %p#0, %p#1 : tensor<64x8xi8>, tensor<2x64xi8>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %pack = transform.structured.match ops{["kvq.pack"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %p, %loop = transform.structured.tile_using_for %pack tile_sizes [1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

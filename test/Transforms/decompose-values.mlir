@@ -225,11 +225,12 @@ func.func @pack_two_parts(%c: tensor<?x64xi8>, %b: tensor<?x24xi8>) -> tensor<?x
 
 // CHECK-LABEL: func.func @unpack_two_parts
 // CHECK-DAG: %[[SIGN:.*]] = arith.constant 32 : i8
-// CHECK: %[[L0:.*]] = tensor.extract_slice %arg0[0, 0] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[LOW:.*]] = tensor.extract_slice %arg0[0, 0] [%{{.*}}, 32] [1, 1]
 // CHECK: %[[HIGH:.*]] = tensor.extract_slice %arg0[0, 32] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[L0:.*]] = tensor.extract_slice %[[LOW]][0, 0] [%{{.*}}, 16] [1, 1]
 // CHECK: linalg.generic {{.*}} ins(%[[L0]], %[[HIGH]] :
 // CHECK: tensor.insert_slice %{{.*}} into %arg1[0, 0] [%{{.*}}, 16] [1, 1]
-// CHECK: %[[L1:.*]] = tensor.extract_slice %arg0[0, 16] [%{{.*}}, 16] [1, 1]
+// CHECK: %[[L1:.*]] = tensor.extract_slice %[[LOW]][0, 16] [%{{.*}}, 16] [1, 1]
 // CHECK: linalg.generic {{.*}} ins(%[[L1]], %[[HIGH]] :
 // CHECK: arith.andi %in, %c15_i8
 // CHECK-NEXT: arith.shrui %{{.*}}, %c2_i8

@@ -90,6 +90,23 @@ func.func @load_rows(%c: !v, %t: tensor<2x?xi64>, %i: index, %lo: index, %hi: in
   return %0#0, %0#1 : tensor<?x64xi8>, tensor<?x2xf16>
 }
 
+// A tile within one page is a slice.
+
+// CHECK-LABEL: func.func @load_within(
+// CHECK-NOT:     scf.for
+// CHECK:         %[[PAGE:.*]] = arith.index_cast
+// CHECK:         %[[PLACE:.*]] = arith.remui
+// CHECK:         %[[BYTES:.*]] = tensor.extract_slice %{{.*}}[%[[PAGE]], %{{.*}}, %[[PLACE]], 0] [1, 1, %{{.*}}, 32]
+// CHECK:         kvq.unpack #{{.*}} ins(%[[BYTES]] :
+// CHECK:         tensor.extract_slice %{{.*}}[%[[PAGE]], %{{.*}}, %[[PLACE]], 0] [1, 1, %{{.*}}, 2]
+// CHECK-NOT:     scf.for
+func.func @load_within(%c: !v, %t: tensor<2x?xi64>, %i: index, %lo: index, %hi: index)
+    -> (tensor<?x64xi8>, tensor<?x2xf16>) {
+  %0:2 = kvq.load_tile %c <codes> at [%i, %i] tokens [%lo to %hi] pages(%t : tensor<2x?xi64>) {tile = 8, within_page}
+      : !v -> tensor<?x64xi8>, tensor<?x2xf16>
+  return %0#0, %0#1 : tensor<?x64xi8>, tensor<?x2xf16>
+}
+
 // Packed tokens: those of sequence b from row starts[b] on.
 
 // CHECK-LABEL: func.func @starts(

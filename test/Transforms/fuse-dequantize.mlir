@@ -258,3 +258,56 @@ func.func @one_side_repeated(%q: tensor<1x8x1x64xf32>, %b: tensor<1x2x64x64xi8>,
       {scale = 0.125 : f32} -> tensor<1x8x1x64xf32>
   return %o : tensor<1x8x1x64xf32>
 }
+
+// -----
+
+// Codes and scales of one record: its bytes become the cache.
+
+#q4 = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<bias, record = [scale, codes]>>
+
+// CHECK-LABEL: func @records
+// CHECK-SAME:    %{{[^:]+}}: tensor<1x4x1x64xf32>, %[[R:[^:]+]]: tensor<1x2x128x36xi8>
+// CHECK-NOT:   kvq.unpack
+// CHECK:       %[[C:.+]] = kvq.from_components %[[R]] : tensor<1x2x128x36xi8> -> !{{.+}}
+// CHECK:       kvq.attention ins(%{{.+}}, %[[C]], %[[C2:.+]] :
+func.func @records(%q: tensor<1x4x1x64xf32>, %r: tensor<1x2x128x36xi8>, %n: tensor<1xi64>)
+    -> tensor<1x4x1x64xf32> {
+  %c0 = tensor.empty() : tensor<1x2x128x64xi8>
+  %s0 = tensor.empty() : tensor<1x2x128x2xf16>
+  %c:2 = kvq.unpack #q4 ins(%r : tensor<1x2x128x36xi8>) outs(%c0, %s0 : tensor<1x2x128x64xi8>, tensor<1x2x128x2xf16>)
+      -> tensor<1x2x128x64xi8>, tensor<1x2x128x2xf16>
+  %k0 = tensor.empty() : tensor<1x2x128x64xf16>
+  %k = kvq.dequantize #q4 ins(%c#0, %c#1 : tensor<1x2x128x64xi8>, tensor<1x2x128x2xf16>)
+      outs(%k0 : tensor<1x2x128x64xf16>) -> tensor<1x2x128x64xf16>
+  %o0 = tensor.empty() : tensor<1x4x1x64xf32>
+  %o = kvq.attention ins(%q, %k, %k : tensor<1x4x1x64xf32>, tensor<1x2x128x64xf16>, tensor<1x2x128x64xf16>)
+      lengths(%n : tensor<1xi64>) outs(%o0 : tensor<1x4x1x64xf32>)
+      {scale = 0.125 : f32, causal} -> tensor<1x4x1x64xf32>
+  return %o : tensor<1x4x1x64xf32>
+}
+
+// -----
+
+// Codes of a record under other scales than its own are not what it says.
+
+#q4 = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<bias, record = [scale, codes]>>
+
+// CHECK-LABEL: func @other_scales
+// CHECK:       kvq.unpack
+// CHECK:       kvq.attention ins(%{{.+}}, %[[K:.+]], %[[K]] : {{.*}}tensor<1x2x128x64xf16>
+// REMARK: Function=other_scales | {{.*}}its scales or zeros are not those of the records that its codes are unpacked from
+func.func @other_scales(%q: tensor<1x4x1x64xf32>, %r: tensor<1x2x128x36xi8>, %s: tensor<1x2x128x2xf16>,
+    %n: tensor<1xi64>) -> tensor<1x4x1x64xf32> {
+  %c0 = tensor.empty() : tensor<1x2x128x64xi8>
+  %s0 = tensor.empty() : tensor<1x2x128x2xf16>
+  %c:2 = kvq.unpack #q4 ins(%r : tensor<1x2x128x36xi8>) outs(%c0, %s0 : tensor<1x2x128x64xi8>, tensor<1x2x128x2xf16>)
+      -> tensor<1x2x128x64xi8>, tensor<1x2x128x2xf16>
+  %k0 = tensor.empty() : tensor<1x2x128x64xf16>
+  %k = kvq.dequantize #q4 ins(%c#0, %s : tensor<1x2x128x64xi8>, tensor<1x2x128x2xf16>)
+      outs(%k0 : tensor<1x2x128x64xf16>) -> tensor<1x2x128x64xf16>
+  %o0 = tensor.empty() : tensor<1x4x1x64xf32>
+  %o = kvq.attention ins(%q, %k, %k : tensor<1x4x1x64xf32>, tensor<1x2x128x64xf16>, tensor<1x2x128x64xf16>)
+      lengths(%n : tensor<1xi64>) outs(%o0 : tensor<1x4x1x64xf32>)
+      {scale = 0.125 : f32, causal} -> tensor<1x4x1x64xf32>
+  return %o : tensor<1x4x1x64xf32>
+}

@@ -19,6 +19,7 @@ from test_differential import (
     TOLERANCE,
     UNSIGNED,
     ZEROS,
+    expected_storage,
     is_format,
     same,
     stored_rows,
@@ -51,6 +52,7 @@ VALUES: dict[str, tuple] = {
         "metadata = unrounded, scale = nearest",
         "bounds = full, extremum = signed, scale = nearest",
     ),
+    "layout": ("", "stream", "bias", "record", "row", "pairs"),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
     "storage": ("contiguous", "pages", "given pages", "ring"),
@@ -92,6 +94,13 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     and not ("scale" in rule and range_ == "static"),
     ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
     ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
+    ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
+    ("range", "layout"): lambda range_, layout: layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES,
+    ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
+    ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
+    ("group", "layout"): lambda group, layout: layout not in ("record", "row", "pairs")
+    or group.startswith("1,")
+    or (layout == "pairs" and not group.startswith("*")),
     ("group", "rule"): lambda group, rule: not (group.startswith("*") and "scale" in rule),
     ("group", "range"): lambda group, range_: group.startswith("*") == (range_ == "static"),
     ("group", "window"): lambda group, window: window != "none" or group.startswith(("1,", "*")),
@@ -133,8 +142,7 @@ def kind(name: str, value: object) -> object:
 
 
 def pairs() -> dict[tuple, list[Fields]]:
-    """Every pair of kinds ((field, kind), (other field, kind)), fields in their order, and values of it that go
-    together."""
+    """Every pair of kinds ((field, kind), (other field, kind)), fields in order, with the values that are allowed."""
     found: dict[tuple, list[Fields]] = {}
     for a, b in itertools.combinations(VALUES, 2):
         for x, y in itertools.product(VALUES[a], VALUES[b]):
@@ -222,7 +230,19 @@ def format_text(case: Fields) -> str:
         parts["heads"] = case["span"]
     if case["rule"]:
         parts["rule"] = f"#kvq.rule<{case['rule']}>"
-    return ", ".join(f"{name} = {value}" for name, value in parts.items())
+    text = ", ".join(f"{name} = {value}" for name, value in parts.items())
+    if not case["layout"]:
+        return text
+    metadata = ["scale"] + ["zero"] * bool(case["zero"])
+    codes = ["codes"] + ["high"] * (kvq.Format(text).bits in (3, 5, 6))
+    layout = {
+        "stream": "codes = stream",
+        "bias": "codes = planar<16>, bias",
+        "record": f"record = [{', '.join(metadata + codes)}]",
+        "row": f"codes = stream, row = [{', '.join(['codes', *metadata])}]",
+        "pairs": "record = [scale, zero]",
+    }[case["layout"]]
+    return f"{text}, layout = #kvq.layout<{layout}>"
 
 
 def run(text: str) -> None:
@@ -290,11 +310,6 @@ def check_storage(cache: kvq.Cache, oracle: reference.Cache) -> None:
     assert cache.lengths.tolist() == oracle.lengths.tolist()
     assert cache.flushed.tolist() == oracle.flushed.tolist()
     for b, flushed in enumerate(cache.flushed.tolist()):
-        packed = stored_rows(cache, "codes", b, flushed).view(np.uint8)
-        assert same(packed, reference.pack(oracle.codes(b), cache.format.bits)), f"codes of sequence {b}"
-        if cache.format.is_static:
-            continue
-        rows = flushed // cache.format.tokens
-        assert same(stored_rows(cache, "scales", b, rows), oracle.scales(b)), f"scales of sequence {b}"
-        if cache.format.zero:
-            assert same(stored_rows(cache, "zeros", b, rows), oracle.zeros(b)), f"zeros of sequence {b}"
+        for name, part in expected_storage(oracle, b).items():
+            stored = stored_rows(cache, name, b, flushed if name == "codes" else flushed // cache.format.tokens)
+            assert same(stored.view(part.dtype), part), f"{name} of sequence {b}"

@@ -184,6 +184,23 @@ def stored_rows(cache: kvq.Cache, name: str, b: int, rows: int) -> np.ndarray:
     return array[b, :, :rows].copy()
 
 
+def expected_storage(oracle: reference.Cache, b: int) -> dict[str, np.ndarray]:
+    """The components of codes and metadata of sequence b, as the reference packs what it holds."""
+    fmt, (codes, scales, zeros) = oracle.fmt, (oracle.codes(b), oracle.scales(b), oracle.zeros(b))
+    fields = fmt.layout.fields if fmt.layout else ()
+    if fmt.layout is None:
+        found = {"codes": reference.pack(codes, fmt.codes.bits)}
+    else:
+        found = reference.pack_rows(codes, scales, zeros, fmt.codes.bits, fmt.layout)
+    if fmt.policy.kind == "static":
+        return found  # scales and zeros are given, not stored by an append
+    if not {"scale", "scale_zero"} & set(fields):
+        found["scales"] = scales
+    if zeros is not None and not {"zero", "scale_zero"} & set(fields):
+        found["zeros"] = zeros
+    return found
+
+
 def random_pages(rng: np.random.Generator, n: int, batch: int, capacity: int) -> dict:
     """Half of the time pages: the cache's own or, of a larger pool, those of a given table in any order."""
     if rng.random() < 0.5:

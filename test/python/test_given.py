@@ -176,6 +176,30 @@ def test_streaming_equals_one_shot(rng):
     assert same(whole.storage()["codes"], parts.storage()["codes"])
 
 
+@pytest.mark.parametrize("storage", [{}, {"page": 8}, {"ring": 24}, {"page": 4, "recent": 3}])
+@pytest.mark.parametrize("tail", ["", ", rotate = hadamard<32>, center = f16"])
+def test_heads_share_what_is_given(storage, tail, rng):
+    """Heads that share a range are heads with the same one; pages and rings hold the same codes."""
+    codes = f"codes = i4, group = [*, 16], {TWO_LEVEL}, range = static{tail}"
+    shared = kvq.calibrate(
+        rng.standard_normal((1, 4, 40, 64)).astype(np.float32), fmt := kvq.Format(f"{codes}, heads = 2")
+    )
+    apart = {name: part if name == "means" else part.repeat(2, axis=0) for name, part in shared.items()}
+    sides = [
+        [kvq.Cache(2, 4, 64, 64, form, given=given, fill=0xFF, **storage) for _ in range(2)]
+        for form, given in ((fmt, shared), (kvq.Format(codes), apart))
+    ]
+    for counts in ([20, 1], [17, 30]):
+        x = rng.standard_normal((2, 4, max(counts), 64)).astype(np.float16)
+        for caches in sides:
+            for cache in caches:
+                cache.append(x, counts)
+    assert sides[0][0].storage()["outer_scales"].shape == (1, 2, 1, 1)
+    q = rng.standard_normal((2, 8, 1, 64)).astype(np.float32)
+    assert same(*(caches[0].dequantize() for caches in sides))
+    assert same(*(kvq.attention(q, *caches) for caches in sides))
+
+
 def test_given_components_are_fixed_bytes():
     """Once for a cache, however many tokens and sequences it has."""
     scales = np.ones((8, 4), np.float16)

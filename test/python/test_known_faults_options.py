@@ -59,6 +59,7 @@ FORMAT_FIELDS = {
     "rotate": (I4, I4 + ", rotate = hadamard<32>"),
     "center": (I4, I4 + ", center = f16"),
     "rule": (I4, I4 + ", rule = #kvq.rule<scale = nearest>"),
+    "layout": (I4, I4 + ", layout = #kvq.layout<codes = stream>"),
 }
 NEAREST = "scale = nearest"
 RULE_FIELDS = {
@@ -73,6 +74,14 @@ RULE_FIELDS = {
     "constant": (UI4, NEAREST, f"{NEAREST}, constant = 1.0"),
     "fit": (UI4, NEAREST, f"{NEAREST}, fit = end"),
     "precision": (I4, NEAREST, f"{NEAREST}, precision = f16"),
+}
+I5 = I4.replace("i4", "i5")
+LAYOUT_FIELDS = {
+    "codes": (I4, "codes = planar", "codes = planar<32>"),
+    "high": (I5, "codes = planar", "high = stream"),
+    "bias": (I4, "codes = planar", "bias"),
+    "record": (I4, "codes = planar", "record = [scale, codes]"),
+    "row": (I4, "record = [scale, codes]", "row = [scale, codes]"),
 }
 CACHE_PARAMETERS = {
     "exact_first": ("", ", exact_first = 4"),
@@ -117,6 +126,16 @@ def test_every_field_of_a_rule_is_in_the_table():
 def test_fields_of_rules(field):
     fmt, before, after = RULE_FIELDS[field]
     check(*(lowered(f"{fmt}, rule = #kvq.rule<{rule}>" if rule else fmt) for rule in (before, after)))
+
+
+def test_every_field_of_a_layout_is_in_the_table():
+    assert named_in_error(kvq.Format, f"{I4}, layout = #kvq.layout<nothing = 1>") == LAYOUT_FIELDS.keys()
+
+
+@pytest.mark.parametrize("field", LAYOUT_FIELDS)
+def test_fields_of_layouts(field):
+    fmt, before, after = LAYOUT_FIELDS[field]
+    check(*(lowered(f"{fmt}, layout = #kvq.layout<{layout}>") for layout in (before, after)))
 
 
 def test_every_parameter_of_a_cache_is_in_the_table():
@@ -193,6 +212,12 @@ LOAD = (
     "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
     "%0 : tensor<?x64xf16>",
 )
+GIVEN = "!kvq.cache<1x2x64x64xf16, #kvq.format<codes = ui8, group = [*, 32], scale = f16, zero = min f16, range = static>>"
+LOAD_GIVEN = (
+    f"%c: {GIVEN}, %h: index",
+    f"%0 = kvq.load_given %c <{{0}}> at [%h] : {GIVEN} -> tensor<1x2xf16>",
+    "%0 : tensor<1x2xf16>",
+)
 PAGED = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>, page = 16>"
 PARTIAL_PAGED = (
     f"%q: tensor<2x64xf32>, %c: {PAGED}, %t: tensor<1x8xi64>, %i: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
@@ -261,6 +286,7 @@ OP_ATTRIBUTES = {
         *(PARTIAL_PAGED, "", ", within_pages"),
         "func.func(kvq-decompose-attention)",
     ),
+    "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_given.component": (LOAD_GIVEN, "<scales>", "<zeros>", "kvq-expand-caches"),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),

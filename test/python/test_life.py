@@ -2,6 +2,8 @@
 never saw it. Random cases have fresh seeds; `KVQ_SEED=<seed>` repeats one.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from test_differential import FULL, TOLERANCE, Side, random_format, same, stored_rows
@@ -168,8 +170,9 @@ def test_a_window_refills_after_a_deep_cut():
 
 def test_rejected_speculative_tokens_leave_no_trace(rng):
     """Drafts that are rejected inside the exact tail: the bytes are those of a cache that never saw them."""
-    for text in (PER_CHANNEL, I4):
-        speculative, plain = (cache_of(text, capacity=150, exact_first=3, recent=16) for _ in range(2))
+    for text, page in itertools.product((PER_CHANNEL, I4), (None, 24)):
+        plain = cache_of(text, capacity=150, exact_first=3, recent=16)
+        speculative = cache_of(text, capacity=150, exact_first=3, recent=16, page=page)
         while speculative.lengths[0] < 120:
             accepted, drafts = noise(rng, 1, int(rng.integers(1, 6))), noise(rng, 1, int(rng.integers(1, 5)))
             for cache in (speculative, plain):

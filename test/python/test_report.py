@@ -60,6 +60,9 @@ def run_json(capsys, *arguments: str) -> dict:
 # --- the library ---------------------------------------------------------------------------------------------------
 
 
+QUANTIZED = ("codes", "records", "scales", "zeros")
+
+
 def test_reported_bytes_are_allocated_bytes(rng):
     for _ in range(100):
         cache = draw_cache(rng)
@@ -67,7 +70,11 @@ def test_reported_bytes_are_allocated_bytes(rng):
         found = _kvq.Footprint(cache.dynamic_type).allocated(cache.capacity)
         assert found == _kvq.Footprint(cache.type).allocated(cache.capacity), cache
         assert found["total"] == cache.nbytes == sum(array.nbytes for array in storage.values()), cache
-        assert parts(found) == {name: array.nbytes for name, array in storage.items() if array.nbytes}, cache
+        stored, reported = {name: array.nbytes for name, array in storage.items() if array.nbytes}, parts(found)
+        if "records" in storage:  # reported as what is in them
+            sums = (sum(side.pop(name, 0) for name in QUANTIZED) for side in (stored, reported))
+            assert len(set(sums)) == 1, cache
+        assert reported == stored, cache
         assert found["padding"] == 0, cache  # codes fill their bytes
         aligned = sum(-(-array.nbytes // 64) * 64 for array in storage.values())
         assert found["total"] + found["alignment"] == aligned, cache

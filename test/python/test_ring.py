@@ -3,7 +3,7 @@ tokens attention may see."""
 
 import numpy as np
 import pytest
-from test_differential import TOLERANCE, same, stored_rows
+from test_differential import TOLERANCE, expected_storage, same, stored_rows
 
 import kvq_mlir as kvq
 from kvq_mlir import reference
@@ -50,11 +50,11 @@ def check(cache: kvq.Cache, oracle: reference.Cache) -> None:
         kept = -(-(cache.keep_first - first) // n)
         rounds = -(-(cache.ring - cache.keep_first) // n)
         rows = np.where(groups < kept, groups, kept + (groups - kept) % rounds)
-        packed = reference.pack(oracle.codes(b), cache.format.bits)
-        stored = stored_rows(cache, "codes", b, (kept + rounds) * n).view(np.uint8)
-        for i in range(n):
-            assert same(stored[:, rows * n + i], packed[:, groups * n + i])
-        assert same(cache.storage()["scales"][b][:, rows], oracle.scales(b)[:, groups])
+        for name, part in expected_storage(oracle, b).items():
+            size = n if name == "codes" else 1
+            stored = stored_rows(cache, name, b, (kept + rounds) * size).view(part.dtype)
+            for i in range(size):
+                assert same(stored[:, rows * size + i], part[:, groups * size + i]), name
 
 
 @pytest.mark.parametrize("text, windows, ring", CASES)

@@ -28,8 +28,8 @@ class CacheType;
 
 /// One reduction over the elements of a group. All are the same bits on every
 /// target: the largest and smallest are exact in any order, sums are trees of a
-/// given shape (rule R21), and the first largest, the first element of the
-/// largest magnitude, runs through the elements in their order.
+/// given shape (rule R21). The first largest is the first element of the largest
+/// magnitude.
 enum class RangeStatistic {
   LargestMagnitude,
   Smallest,
@@ -91,6 +91,8 @@ FailureOr<APFloat> parseRuleNumber(AsmParser &parser);
 void printRuleNumber(AsmPrinter &printer, const APFloat &number);
 } // namespace detail
 } // namespace mlir::kvq
+
+#include "kvq/IR/RowLayout.h"
 
 #include "kvq/IR/KVQAttrInterfaces.h.inc"
 

@@ -41,6 +41,35 @@ def KVQ_ZeroKind : I32Enum<"ZeroKind",
   let cppNamespace = "::mlir::kvq";
 }
 
+def KVQ_OrderKind : I32Enum<"OrderKind",
+    "how the codes of a row follow each other in its bytes", [
+  I32EnumCase<"Planar", 0, "planar">,
+  I32EnumCase<"Stream", 1, "stream">,
+  I32EnumCase<"Reversed", 2, "reversed">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_RowField : I32Enum<"RowField",
+    "what a part of a packed row holds", [
+  I32EnumCase<"Codes", 0, "codes">,
+  I32EnumCase<"High", 1, "high">,
+  I32EnumCase<"Scale", 2, "scale">,
+  I32EnumCase<"Zero", 3, "zero">,
+  I32EnumCase<"ScaleZero", 4, "scale_zero">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_RecordScope : I32Enum<"RecordScope",
+    "what one record of a row is for", [
+  I32EnumCase<"None", 0, "none">,
+  I32EnumCase<"Group", 1, "record">,
+  I32EnumCase<"Row", 2, "row">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
 def KVQ_TokenRegion : I32Enum<"TokenRegion",
     "part of a sequence that is stored in one way", [
   I32EnumCase<"First", 0, "first">,
@@ -54,13 +83,14 @@ def KVQ_ComponentKind : I32Enum<"ComponentKind",
     "what a storage component of a cache holds", [
   I32EnumCase<"Codes", 0, "codes">,
   I32EnumCase<"Values", 1, "values">,
-  I32EnumCase<"Scales", 2, "scales">,
-  I32EnumCase<"Zeros", 3, "zeros">,
-  I32EnumCase<"OuterScales", 4, "outer_scales">,
-  I32EnumCase<"Means", 5, "means">,
-  I32EnumCase<"Signs", 6, "signs">,
-  I32EnumCase<"First", 7, "first">,
-  I32EnumCase<"Recent", 8, "recent">
+  I32EnumCase<"Records", 2, "records">,
+  I32EnumCase<"Scales", 3, "scales">,
+  I32EnumCase<"Zeros", 4, "zeros">,
+  I32EnumCase<"OuterScales", 5, "outer_scales">,
+  I32EnumCase<"Means", 6, "means">,
+  I32EnumCase<"Signs", 7, "signs">,
+  I32EnumCase<"First", 8, "first">,
+  I32EnumCase<"Recent", 9, "recent">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -122,6 +152,82 @@ def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {
   let genVerifyDecl = 1;
 }
 
+def KVQ_CodeOrderParameter
+    : AttrParameter<"::mlir::kvq::CodeOrder", "an order of codes in bytes">;
+
+def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
+  let summary = "how codes and metadata of a row lie in bytes";
+  let description = [{
+    ```mlir
+    #kvq.layout<codes = planar>
+    #kvq.layout<codes = stream, bias>
+    #kvq.layout<codes = stream<8, 2>, record = [scale, zero]>
+    #kvq.layout<codes = planar, high = stream, bias, record = [scale, high, codes]>
+    #kvq.layout<codes = planar, row = [codes, scale]>
+    ```
+
+    | field | values | meaning |
+    |---|---|---|
+    | `codes` | `planar` (default), `planar<n>` | byte j holds element j in its lowest bits, element j + n/k in the next, and so on, with k = 8/bits codes in a byte; in each n elements by themselves, or in all that the field holds: those of the row, of the group in a `record` |
+    | | `stream` | one element after the other, each lowest bit first, across the borders of bytes |
+    | | `stream<n, s>` | likewise, in each n elements in the order 0, s, 2s, ..., 1, 1+s, ... |
+    | | `reversed` | as `stream`, but the first element of a byte in its highest bits; codes of 1, 2, 4 or 8 bits |
+    | `high` | an order, as of `codes` | that of the high parts of codes that are cut; as `codes` by default |
+    | `bias` | given or not | what is stored is the code + 2^(bits-1); signed integer codes only |
+    | `record` | a list of fields | component `records`: the bytes of each group of channels, one group after the other, the fields of each in this order |
+    | `row` | a list of fields | component `records`: the fields of a row in this order, each of all groups |
+
+    Planar codes of 3, 5 and 6 bits are cut into low parts of 2, 4 and 4 bits,
+    the field `codes`, and the 1, 1 and 2 bits above, the field `high`. Other
+    orders keep codes whole.
+
+    | field of `record` and `row` | holds |
+    |---|---|
+    | `codes` | the codes, or their low parts |
+    | `high` | the high parts |
+    | `scale`, `zero` | scale or zero, little endian, at any alignment |
+    | `scale_zero` | an f32 scale whose lowest mantissa bits, as many as a code has, are an integer zero point; those bits of the scale are lost |
+
+    Bytes in the order of memory, of one group with the f16 scale 1.0 (`3c00`):
+
+    | codes | layout | bytes |
+    |---|---|---|
+    | 1 2 3 4 in 4 bits | `codes = planar` | `31 42` in `codes`, `00 3c` in `scales` |
+    | 1 2 3 4 | `codes = planar<2>`, `codes = stream` | `21 43` |
+    | 1 2 3 4 | `codes = reversed` | `12 34` |
+    | 0 to 7 | `codes = stream<8, 2>` | `20 64 31 75` |
+    | 1 2 3 4, signed | `codes = planar, bias` | `b9 ca` |
+    | 1 2 3 4 | `record = [scale, codes]` | `00 3c 31 42` in `records` |
+    | 1 2 3 4 | `row = [codes, scale]` | `31 42 00 3c` in `records` |
+    | 16 to 23 in 5 bits | `codes = planar` | `40 51 62 73 ff` |
+    | 16 to 23 | `codes = stream` | `30 ca 49 ab bd` |
+    | 16 to 23 | `high = stream, record = [scale, high, codes]` | `00 3c ff 40 51 62 73` |
+
+    What a list does not name keeps a component of its own, as without one: the
+    codes beside `record = [scale, zero]`, say. A record that holds codes is one
+    token's.
+
+    Errors: an unknown or repeated field, an empty or one-field list, an order
+    whose n or s is below 1 or does not divide; with a format, `bias` without
+    signed integer codes, `zero` or `scale_zero` without such a zero, `high` for
+    codes that are not cut, cut codes with only one of `codes` and `high`, codes
+    in a record with groups of several tokens.
+  }];
+  let parameters = (ins
+    KVQ_CodeOrderParameter:$codes,
+    KVQ_CodeOrderParameter:$high,
+    "bool":$bias,
+    "::mlir::kvq::RecordScope":$scope,
+    ArrayRefParameter<"::mlir::kvq::RowField">:$fields);
+  let extraClassDeclaration = [{
+    /// Codes planar in the row, each kind of metadata a component of its own.
+    static LayoutAttr getPlanar(::mlir::MLIRContext *context);
+    bool hasField(::mlir::kvq::RowField field) const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     [DeclareAttrInterfaceMethods<KVQ_FormatInterface>]> {
   let summary = "how the elements of one side of a KV cache are stored";
@@ -161,6 +267,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | `rotate` | `hadamard<n>`, n a power of two | a rotation of each n consecutive channels before quantization; their signs are given |
     | `center` | `f16 bf16 f32` | a mean of each channel, given, is subtracted before that |
     | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
+    | `layout` | absent | as `#kvq.layout<codes = planar>`, which `kvq-assign-layout` makes of it |
+    | | `#kvq.layout<...>` | how codes and metadata lie in bytes, on every target |
 
     `rms` and `norm` are for codebooks of a normal source of variance 1, as
     `lloyd_max`: what they code is x/rms(x), however large the group.
@@ -199,8 +307,13 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     "::mlir::kvq::RuleAttr":$rule,
     OptionalParameter<"::mlir::Type", "type of the mean">:$center,
     DefaultValuedParameter<"int64_t", "0",
-        "channels that are rotated together; 0 without">:$rotation);
+        "channels that are rotated together; 0 without">:$rotation,
+    "::mlir::kvq::LayoutAttr":$layout);
   let extraClassDeclaration = [{
+    /// The layout; planar where none is given.
+    LayoutAttr getLayoutOrDefault() const;
+    /// The same format with another layout, which fits it.
+    FormatAttr withLayout(LayoutAttr layout) const;
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;
     /// The exact format: elements kept as they are.

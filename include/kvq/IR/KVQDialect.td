@@ -33,9 +33,15 @@ def KVQ_Dialect : Dialect {
     Keys act before the softmax and values after it, so every op that takes both
     takes two caches with formats of their own.
   }];
-  let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  // By hand, for the names that stand for other attributes.
+  let extraClassDeclaration = [{
+    ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser,
+                                     ::mlir::Type type) const override;
+    void printAttribute(::mlir::Attribute attribute,
+                        ::mlir::DialectAsmPrinter &printer) const override;
+  }];
   let hasRegionArgAttrVerify = 1;
 }
 

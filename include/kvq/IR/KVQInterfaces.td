@@ -51,6 +51,9 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"Stored type of a zero; null when there is none. Signless "
                     "where it is an integer.",
       "::mlir::Type", "getZeroType">,
+    InterfaceMethod<"How the codes and metadata of rows of `headDim` channels "
+                    "lie in bytes.",
+      "::mlir::kvq::RowLayout", "getRowLayout", (ins "int64_t":$headDim)>,
     InterfaceMethod<"Type of the given mean of each channel that is subtracted "
                     "before all else; null where there is none.",
       "::mlir::Type", "getCenterType">,
@@ -66,9 +69,6 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
       }],
       "std::pair<double, double>", "getGivenBounds",
       (ins "::mlir::kvq::ComponentKind":$kind)>,
-    InterfaceMethod<"Bytes that the codes of `headDim` channels of one token "
-                    "take, packed.",
-      "int64_t", "getPackedBytes", (ins "int64_t":$headDim)>,
     InterfaceMethod<[{
         Checks that rows of `headDim` channels can be stored: groups divide
         them and packed codes fill whole bytes. Reports expected and found.

@@ -207,18 +207,20 @@ def KVQ_RotateOp : KVQ_Op<"rotate", [
 }
 
 def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
-  let summary = "codes, one a byte, to packed bytes";
+  let summary = "codes, one a byte, and metadata to packed bytes";
   let description = [{
-    `... x head_dim` codes to `... x packed bytes`. Planar within a row: with
-    k = 8/bits codes in a byte, byte j holds element j in its lowest bits,
-    element j + head_dim/k in the next, and so on. Codes of 3, 5 and 6 bits are
-    two such parts, one behind the other in the row: the low 2, 4 and 4 bits,
-    then the remaining 1, 1 and 2. Signed codes are two's complement. With 8 bits
-    the bytes are the codes. The tiling domain is all axes but the last.
+    What a cache stores in packed components, as the format's layout says (see
+    `#kvq.layout`), from `... x tokens x head_dim` codes, i8 tensors of rank 2 or
+    more: by default `... x tokens x head_dim * bits / 8` bytes of planar codes.
+    What is above the lowest bits of a code is ignored.
 
-    Codes are i8 tensors of rank 2 or more, packed bytes i8 tensors with
-    head_dim * bits / 8 as the last extent. What is above the lowest bits of a
-    code is ignored.
+    With a layout that has metadata in records, scales and zeros in these follow
+    the codes, of the shapes that `kvq.quantize` gives them, and the outputs are
+    the packed components that there are: `codes`, then `records`, with
+    `... x tokens/n` rows for groups of n tokens.
+
+    The tiling domain is all axes but the last, with groups of tokens as steps
+    where there are records.
 
     Errors: head_dim whose codes do not fill whole bytes, shapes that do not
     follow from the codes, an exact format.
@@ -226,20 +228,28 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
     ```mlir
     %p = kvq.pack #kvq.format<codes = i4, group = [1, 32], scale = f16>
         ins(%c : tensor<64x128xi8>) outs(%p0 : tensor<64x64xi8>) -> tensor<64x64xi8>
+    #q4 = #kvq.format<codes = i4, group = [1, 32], scale = f16,
+                      layout = #kvq.layout<record = [scale, codes]>>
+    %r = kvq.pack #q4 ins(%c, %s : tensor<64x128xi8>, tensor<64x4xf16>)
+        outs(%r0 : tensor<64x72xi8>) -> tensor<64x72xi8>
     ```
   }];
 }
 
 def KVQ_UnpackOp : KVQ_ValueOp<"unpack", [AttrSizedOperandSegments]> {
-  let summary = "packed bytes to codes, one a byte";
+  let summary = "packed bytes to codes, one a byte, and metadata";
   let description = [{
     The inverse of `kvq.pack`: signed codes are sign-extended to i8, unsigned
-    ones zero-extended. It is tiled as `kvq.pack` is, and its errors are those of
-    `kvq.pack`; head_dim is the last extent of the output.
+    ones zero-extended, and metadata in records comes as it was stored. It is
+    tiled as `kvq.pack` is, and its errors are those of `kvq.pack`; head_dim is
+    the last extent of the codes.
 
     ```mlir
     %c = kvq.unpack #kvq.format<codes = i4, group = [1, 32], scale = f16>
         ins(%p : tensor<64x64xi8>) outs(%c0 : tensor<64x128xi8>) -> tensor<64x128xi8>
+    %d:2 = kvq.unpack #q4 ins(%r : tensor<64x72xi8>)
+        outs(%c0, %s0 : tensor<64x128xi8>, tensor<64x4xf16>)
+        -> tensor<64x128xi8>, tensor<64x4xf16>
     ```
   }];
 }

@@ -79,6 +79,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     |---|---|---|
     | `codes` | batch x kv_heads x rows x packed bytes | i8 |
     | `values` (exact formats) | batch x kv_heads x rows x head_dim | T |
+    | `records` (of a layout) | batch x kv_heads x rows/n x record bytes | i8 |
     | `scales` | batch x kv_heads/h x rows/n x head_dim/g | scale type |
     | `zeros` | as `scales` | zero type |
     | `scales`, `zeros` (static range) | 1 x kv_heads/h x 1 x head_dim/g | as above |
@@ -100,12 +101,13 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     dynamic and does not follow from the capacity, which bounds the tokens of a
     sequence.
 
-    Codes of one row are planar: with k = 8/bits codes in a byte, byte j holds
-    element j in its lowest bits, element j + head_dim/k in the next, and so on;
-    signed codes are two's complement. Codes of 3, 5 and 6 bits are two such
-    parts, one behind the other in the row: the low 2, 4 and 4 bits, then the
-    remaining 1, 1 and 2. Rows start at a byte. Components start at
-    a multiple of 64 bytes where kvq allocates them.
+    Codes of one row are planar unless the format's layout says otherwise (see
+    `#kvq.layout`): with k = 8/bits codes in a byte, byte j holds element j in its
+    lowest bits, element j + head_dim/k in the next, and so on; signed codes are
+    two's complement. Codes of 3, 5 and 6 bits are two such parts, one behind the
+    other in the row: the low 2, 4 and 4 bits, then the remaining 1, 1 and 2.
+    What a layout puts into `records` has no component of its own. Rows start at
+    a byte. Components start at a multiple of 64 bytes where kvq allocates them.
 
     R+n-1 rows are enough for the recent window: whole groups leave it before an
     append writes the ring, and are read from the ring or from the input of the

@@ -128,6 +128,32 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def AssignLayoutPass : Pass<"kvq-assign-layout"> {
+  let summary = "Writes out the layouts that formats leave open";
+  let description = [{
+    Every `#kvq.format` with codes and without a layout, in types and attributes,
+    gets the one that it has been taken for: `#kvq.layout<codes = planar>`, on
+    every target. An explicit layout stays, as it holds on every target.
+
+    Of test/Transforms/assign-layout.mlir, abridged:
+
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+    ```
+    becomes
+    ```mlir
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16,
+        range = absmax, layout = #kvq.layout<codes = planar>>>
+    ```
+
+    It is in no pipeline, since later passes take an open layout for the same; it
+    is for storage that outlives the program that wrote it. Functions whose
+    signatures have to agree are to be converted together.
+
+    Numerics: bit-exact; no byte changes.
+  }];
+}
+
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
   let summary = "Splits attention into work items over sequence, query token, "
                 "KV head and token range";

@@ -10,6 +10,7 @@
 #include "CollapseAxes.h"
 #include "Exp2.h"
 #include "NestEmitter.h"
+#include "Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -60,9 +61,16 @@ static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
   generic = collapseAxes(rewriter, generic);
   rewriter.setInsertionPoint(generic);
   FailureOr<NestPlan> plan = failure();
-  if (hasReorderableBody(generic))
+  FailureOr<RoundPlan> rounds = failure();
+  if (hasReorderableBody(generic)) {
     plan = planNest(generic, vectorWidth);
-  if (succeeded(plan))
+    rounds = planRounds(generic, vectorWidth);
+  }
+  bool shufflesPay = succeeded(rounds) && succeeded(plan) &&
+                     rounds->getLanes() > plan->lanes;
+  if (shufflesPay)
+    emitRounds(rewriter, *rounds);
+  else if (succeeded(plan))
     emitNest(rewriter, *plan);
   else if (failed(linalg::linalgOpToLoops(rewriter, generic)))
     return generic->emitError("expected an op that scalar loops can express");

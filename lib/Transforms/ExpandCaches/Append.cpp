@@ -330,6 +330,17 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
   return fillRows(builder, loc, group, old, size, roundNew);
 }
 
+namespace {
+
+/// A component as one group writes it: its rows, and what they become.
+struct GroupTarget {
+  ComponentKind kind;
+  RowSlice slice;
+  Value rows;
+};
+
+} // namespace
+
 /// The row of a given component that serves the head; where heads share
 /// metadata, with an axis of `heads`.
 Value HeadAppender::extractGiven(ComponentKind kind, int64_t heads) {
@@ -348,14 +359,12 @@ Value HeadAppender::prepareGroup(Value group) {
   Type f32 = builder.getF32Type();
   auto type = cast<RankedTensorType>(group.getType());
   int64_t rank = type.getRank();
-  Value scratch =
-      tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
+  Value scratch = tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
   AffineMap rows = builder.getMultiDimIdentityMap(rank);
   SmallVector<Value> inputs = {group};
   SmallVector<AffineMap> maps = {rows};
   if (format.getCenterType()) {
-    inputs.push_back(
-        extractGiven(ComponentKind::Means, cache.getGroupHeads()));
+    inputs.push_back(extractGiven(ComponentKind::Means, cache.getGroupHeads()));
     // One row for all tokens.
     SmallVector<AffineExpr> means(rows.getResults());
     means[rank - 2] = builder.getAffineConstantExpr(0);
@@ -386,7 +395,7 @@ Value HeadAppender::prepareGroup(Value group) {
 }
 
 /// Quantizes `group` into the rows from `place` on: straight into the
-/// components, except for codes that are packed on the way.
+/// components, except for what is packed on the way.
 void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
   FormatInterface format =
       cache.getFormat().resolveHeads(cache.getHeads()).getCore();
@@ -401,42 +410,66 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
     metadataRow.heads = 1;
     codesShape.insert(codesShape.begin(), heads);
   }
-  Value &codes = getComponent(ComponentKind::Codes);
-  Value bytes = codeRows.extract(builder, loc, codes);
-  bool packed = format.getCodeBits() < 8;
+  int64_t headDim = cache.getHeadDim();
+  RowLayout layout = format.getRowLayout(headDim);
+  auto getTarget = [&](ComponentKind kind) -> GroupTarget {
+    RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
+    return {kind, slice, slice.extract(builder, loc, getComponent(kind))};
+  };
+  auto store = [&](const GroupTarget &target, Value rows) {
+    Value &component = getComponent(target.kind);
+    component = target.slice.insert(builder, loc, rows, component);
+  };
+  bool isPacked = !layout.isUnpacked();
+  SmallVector<GroupTarget> packed, direct;
+  if (isPacked && layout.codes.exists())
+    packed.push_back(getTarget(ComponentKind::Codes));
+  if (layout.records.exists())
+    packed.push_back(getTarget(ComponentKind::Records));
 
-  SmallVector<Value> targets = {bytes};
-  if (packed)
-    targets[0] =
-        tensor::EmptyOp::create(builder, loc, codesShape, builder.getI8Type());
-  SmallVector<ComponentKind> metadata;
+  // What quantization writes: scratch where that is packed.
+  SmallVector<Value> outputs;
+  SmallVector<bool> arePacked;
+  auto addOutput = [&](ComponentKind kind, bool isPacked,
+                       ArrayRef<int64_t> shape, Type type) {
+    arePacked.push_back(isPacked);
+    if (isPacked) {
+      outputs.push_back(tensor::EmptyOp::create(builder, loc, shape, type));
+      return;
+    }
+    direct.push_back(getTarget(kind));
+    outputs.push_back(direct.back().rows);
+  };
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  addOutput(ComponentKind::Codes, isPacked, codesShape, builder.getI8Type());
+  if (!format.hasStaticRange())
+    addOutput(ComponentKind::Scales, layout.storesScales(), {1, groups},
+              format.getScaleType());
+  if (Type zero = format.getZeroType(); zero && !format.hasStaticRange())
+    addOutput(ComponentKind::Zeros, layout.storesZeros(), {1, groups}, zero);
   SmallVector<Value> given;
-  for (const StorageComponent &component : cache.getComponents()) {
-    if (!goesWithCodes(component.kind))
-      continue;
-    if (component.given)
+  for (const StorageComponent &component : cache.getComponents())
+    if (goesWithCodes(component.kind) && component.given)
       given.push_back(extractGiven(component.kind, /*heads=*/1));
-    else
-      metadata.push_back(component.kind);
-  }
-  for (ComponentKind kind : metadata)
-    targets.push_back(metadataRow.extract(builder, loc, getComponent(kind)));
-
   SmallVector<Value> inputs = {prepareGroup(group)};
   llvm::append_range(inputs, given);
   auto quantize = QuantizeOp::create(
-      builder, loc, TypeRange(ValueRange(targets)), format, inputs, targets);
-  Value encoded = quantize.getResult(0);
-  if (packed)
-    encoded =
-        PackOp::create(builder, loc, bytes.getType(), format, encoded, bytes)
-            .getResult(0);
-  codes = codeRows.insert(builder, loc, encoded, codes);
-  for (auto [i, kind] : llvm::enumerate(metadata)) {
-    Value &component = getComponent(kind);
-    component =
-        metadataRow.insert(builder, loc, quantize.getResult(i + 1), component);
+      builder, loc, TypeRange(ValueRange(outputs)), format, inputs, outputs);
+
+  SmallVector<Value> packInputs, packOutputs, directRows;
+  for (auto [result, isPacked] :
+       llvm::zip_equal(quantize.getResults(), arePacked))
+    (isPacked ? packInputs : directRows).push_back(result);
+  if (isPacked) {
+    for (const GroupTarget &target : packed)
+      packOutputs.push_back(target.rows);
+    auto pack = PackOp::create(builder, loc, TypeRange(ValueRange(packOutputs)),
+                               format, packInputs, packOutputs);
+    for (auto [target, rows] : llvm::zip_equal(packed, pack.getResults()))
+      store(target, rows);
   }
+  for (auto [target, rows] : llvm::zip_equal(direct, directRows))
+    store(target, rows);
   if (countsSaturated()) {
     SmallVector<Value> stored(quantize.getResults().drop_front());
     llvm::append_range(stored, given);

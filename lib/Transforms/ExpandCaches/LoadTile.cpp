@@ -24,6 +24,14 @@ struct LoadTilePattern : OpConversionPattern<LoadTileOp> {
                   ConversionPatternRewriter &rewriter) const override;
 };
 
+/// A part of a tile: codes, scales, zeros or values.
+struct TilePart {
+  /// The component that holds it as it is; without one, it is unpacked.
+  std::optional<ComponentKind> kind;
+  int64_t rowSize;
+  Type elementType;
+};
+
 /// Builds the loads of one tile.
 class TileLoader {
 public:
@@ -34,7 +42,9 @@ public:
         batch(adaptor.getBatch().front()), head(adaptor.getHead().front()),
         begin(adaptor.getBegin().front()),
         extent(math.sub(adaptor.getEnd().front(), begin)),
-        tokenRows(cache, batch, getOptional(adaptor.getPages())) {}
+        tokenRows(cache, batch, getOptional(adaptor.getPages())) {
+    listParts();
+  }
 
   SmallVector<Value> load();
 
@@ -42,9 +52,8 @@ private:
   Value getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
   }
-  bool isPacked() { return cache.getFormat().getCodeBits() < 8; }
-  /// Scratch for the tile's rows of a component: of static size where the tile
-  /// has a bound, so that it can live on the stack.
+  /// Scratch for the tile's rows of one kind: of static size where the tile has
+  /// a bound, so that it can live on the stack.
   Value createScratch(int64_t rowSize, Type elementType);
   Value trimScratch(Value scratch) {
     return op.getTile() ? extractRows(builder, loc, scratch,
@@ -54,8 +63,14 @@ private:
 
   Value loadFirst();
   Value gatherRecent();
-  SmallVector<Value> loadWithinBlock(ArrayRef<ComponentKind> kinds, Value row);
-  SmallVector<Value> gatherRuns(ArrayRef<ComponentKind> kinds, Value row);
+  void listParts();
+  Value extractRowsOf(ComponentKind kind, const RowPlace &place,
+                      OpFoldResult count, OpBuilder &nested);
+  SmallVector<Value> unpackRows(const RowPlace &place, OpFoldResult count,
+                                OpBuilder &nested,
+                                llvm::function_ref<Value(unsigned)> getTarget);
+  SmallVector<Value> loadWithinBlock(Value row);
+  SmallVector<Value> gatherRuns(Value row);
 
   OpBuilder &builder;
   Location loc;
@@ -67,6 +82,9 @@ private:
   /// Tokens of the tile.
   Value extent;
   TokenRows tokenRows;
+  SmallVector<TilePart> parts;
+  /// The components that are unpacked.
+  SmallVector<ComponentKind> packed;
 };
 
 } // namespace
@@ -100,62 +118,118 @@ Value TileLoader::gatherRecent() {
       fillRows(builder, loc, tile, math.constant(0), extent, copyRow));
 }
 
-/// Unpacks `bytes` into `target`, one code a byte.
-static Value unpack(OpBuilder &builder, Location loc, CacheType cache,
-                    Value bytes, Value target) {
-  return UnpackOp::create(builder, loc, TypeRange{target.getType()},
-                          cache.getFormat().getCore(), ValueRange{bytes},
-                          ValueRange{target})
-      .getResult(0);
+/// Says what a tile of quantized tokens (of an exact cache's tokens) consists
+/// of.
+void TileLoader::listParts() {
+  FormatInterface format = cache.getFormat();
+  int64_t headDim = cache.getHeadDim();
+  if (format.isExact()) {
+    parts = {{ComponentKind::Values, headDim, cache.getElementType()}};
+    return;
+  }
+  RowLayout layout = format.getRowLayout(headDim);
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  auto add = [&](ComponentKind kind, bool isPacked, int64_t rowSize,
+                 Type type) {
+    parts.push_back(
+        {isPacked ? std::nullopt : std::optional(kind), rowSize, type});
+  };
+  bool isPacked = !layout.isUnpacked();
+  add(ComponentKind::Codes, isPacked, headDim, builder.getI8Type());
+  // A static range is no part of a tile.
+  if (!format.hasStaticRange())
+    add(ComponentKind::Scales, layout.storesScales(), groups,
+        format.getScaleType());
+  if (Type zero = format.getZeroType(); zero && !format.hasStaticRange())
+    add(ComponentKind::Zeros, layout.storesZeros(), groups, zero);
+  if (isPacked && layout.codes.exists())
+    packed.push_back(ComponentKind::Codes);
+  if (layout.records.exists())
+    packed.push_back(ComponentKind::Records);
 }
 
-/// Tokens that lie one after the other: slices of storage, but for codes that
-/// have to be unpacked.
-SmallVector<Value> TileLoader::loadWithinBlock(ArrayRef<ComponentKind> kinds,
-                                               Value row) {
+/// The rows of a component for `count` tokens from `place` on.
+Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
+                                OpFoldResult count, OpBuilder &nested) {
+  IndexMath math(nested, loc);
+  RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+  // One row of metadata serves all tokens of a group of several.
+  if (cache.getTokenGroup() == 1 || !isMetadata(kind))
+    rows.count = count;
+  return rows.extract(nested, loc, getComponent(kind));
+}
+
+/// What `count` tokens from `place` on hold in packed components, unpacked into
+/// `getTarget` of each part that is.
+SmallVector<Value>
+TileLoader::unpackRows(const RowPlace &place, OpFoldResult count,
+                       OpBuilder &nested,
+                       llvm::function_ref<Value(unsigned)> getTarget) {
+  if (packed.empty())
+    return {};
+  SmallVector<Value> sources, targets;
+  for (ComponentKind kind : packed)
+    sources.push_back(extractRowsOf(kind, place, count, nested));
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (!part.kind)
+      targets.push_back(getTarget(index));
+  auto unpack =
+      UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
+                       cache.getFormat().getCore(), sources, targets);
+  return llvm::to_vector_of<Value>(unpack.getResults());
+}
+
+/// Tokens that lie one after the other: slices of storage, but for what has to
+/// be unpacked.
+SmallVector<Value> TileLoader::loadWithinBlock(Value row) {
   RowPlace place = tokenRows.locate(builder, loc, row);
-  int64_t group = cache.getTokenGroup();
+  auto createTarget = [&](unsigned index) -> Value {
+    const TilePart &part = parts[index];
+    bool isOneRow = index != 0 && cache.getTokenGroup() != 1;
+    if (isOneRow)
+      return tensor::EmptyOp::create(builder, loc, {1, part.rowSize},
+                                     part.elementType);
+    return trimScratch(createScratch(part.rowSize, part.elementType));
+  };
+  SmallVector<Value> unpacked =
+      unpackRows(place, extent, builder, createTarget);
+  ArrayRef<Value> rest = unpacked;
   SmallVector<Value> tile;
-  for (ComponentKind kind : kinds) {
-    RowSlice rows = getGroupSlice(math, cache, place, head, kind);
-    if (group == 1 || !isMetadata(kind))
-      rows.count = extent;
-    tile.push_back(rows.extract(builder, loc, getComponent(kind)));
-    if (kind == ComponentKind::Codes && isPacked())
-      tile.back() = unpack(
-          builder, loc, cache, tile.back(),
-          trimScratch(createScratch(cache.getHeadDim(), builder.getI8Type())));
-  }
+  for (const TilePart &part : parts)
+    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, extent, builder)
+                             : rest.consume_front());
   return tile;
 }
 
-/// Tokens that may lie apart: their rows are copied run by run, codes unpacked
-/// on the way.
-SmallVector<Value> TileLoader::gatherRuns(ArrayRef<ComponentKind> kinds,
-                                          Value row) {
+/// Tokens that may lie apart: their rows are copied run by run, packed ones
+/// unpacked on the way.
+SmallVector<Value> TileLoader::gatherRuns(Value row) {
   SmallVector<Value> scratch;
-  for (ComponentKind kind : kinds) {
-    auto type = cast<RankedTensorType>(getComponent(kind).getType());
-    int64_t rowSize =
-        kind == ComponentKind::Codes ? cache.getHeadDim() : type.getDimSize(3);
-    scratch.push_back(createScratch(rowSize, type.getElementType()));
-  }
+  for (const TilePart &part : parts)
+    scratch.push_back(createScratch(part.rowSize, part.elementType));
   auto copyRun = [&](OpBuilder &nested, Location loc, Value first, Value count,
                      ValueRange carried) {
     IndexMath math(nested, loc);
     RowPlace place = tokenRows.locate(nested, loc, first);
     Value offset = math.sub(first, row);
-    SmallVector<Value> tile(carried);
-    for (auto [kind, part] : llvm::zip_equal(kinds, tile)) {
-      RowSlice run = getGroupSlice(math, cache, place, head, kind);
-      run.count = count;
-      Value source = run.extract(nested, loc, getComponent(kind));
-      Value target = extractRows(nested, loc, part, offset, count);
-      Value filled = kind == ComponentKind::Codes && isPacked()
-                         ? unpack(nested, loc, cache, source, target)
-                         : linalg::CopyOp::create(nested, loc, source, target)
-                               .getResult(0);
-      part = insertRows(nested, loc, filled, part, offset, count);
+    auto getTarget = [&](unsigned index) {
+      return extractRows(nested, loc, carried[index], offset, count);
+    };
+    SmallVector<Value> unpacked = unpackRows(place, count, nested, getTarget);
+    ArrayRef<Value> rest = unpacked;
+    SmallVector<Value> tile;
+    for (auto [index, part] : llvm::enumerate(parts)) {
+      Value filled;
+      if (part.kind) {
+        Value source = extractRowsOf(*part.kind, place, count, nested);
+        filled =
+            linalg::CopyOp::create(nested, loc, source, getTarget(index))
+                .getResult(0);
+      } else {
+        filled = rest.consume_front();
+      }
+      tile.push_back(
+          insertRows(nested, loc, filled, carried[index], offset, count));
     }
     return tile;
   };
@@ -172,12 +246,11 @@ SmallVector<Value> TileLoader::load() {
   if (op.getRegion() == TokenRegion::Recent)
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
-  SmallVector<ComponentKind> kinds = getTokenComponents(cache);
   // A tile of groups of several tokens lies within one of them.
   if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
       !op.getWithinPage())
-    return gatherRuns(kinds, row);
-  return loadWithinBlock(kinds, row);
+    return gatherRuns(row);
+  return loadWithinBlock(row);
 }
 
 LogicalResult

@@ -188,7 +188,8 @@ Value kvq::fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
 //===----------------------------------------------------------------------===//
 
 bool kvq::isMetadata(ComponentKind kind) {
-  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros;
+  return kind == ComponentKind::Records || kind == ComponentKind::Scales ||
+         kind == ComponentKind::Zeros;
 }
 
 SmallVector<ComponentKind> kvq::getTokenComponents(CacheType cache) {

@@ -98,7 +98,8 @@ def dequantize(fmt: str, rotation: int, rows: tuple[Row, ...], heads: Heads, dim
     return _function("dequantize", fmt, inputs, [("values", _array(heads, dim, "f32"))], after=after)
 
 
-def pack(fmt: str, bits: int, dim: int) -> str:
-    """@pack(codes, bytes)."""
-    packed = [("bytes", _array(None, dim * bits // 8, "i8"))]
-    return _function("pack", fmt, [("codes", _array(None, dim, "i8"))], packed)
+def pack(fmt: str, dim: int, groups: int, metadata: tuple[str, ...], rows: tuple[int, ...]) -> str:
+    """@pack(codes, metadata..., bytes...): metadata, the types of scales and zeros in records; rows, bytes of each."""
+    unpacked = [("codes", _array(None, dim, "i8"))]
+    unpacked += [(f"metadata{i}", _array(None, groups, kind)) for i, kind in enumerate(metadata)]
+    return _function("pack", fmt, unpacked, [(f"bytes{i}", _array(None, size, "i8")) for i, size in enumerate(rows)])

@@ -15,6 +15,7 @@ from .calibration import Calibration
 from .codes import Codebook, CodeType, FloatCodes
 from .floats import FloatType
 from .formats import Format, Zero
+from .layout import Layout, pack_rows
 from .metadata import decode_metadata
 from .packing import pack, unpack
 from .quantization import Clipped, count_clipped, dequantize, dequantize64, quantize, to_element
@@ -29,6 +30,7 @@ __all__ = [
     "FloatCodes",
     "FloatType",
     "Format",
+    "Layout",
     "Zero",
     "attention",
     "count_clipped",
@@ -37,6 +39,7 @@ __all__ = [
     "dequantize64",
     "hadamard",
     "pack",
+    "pack_rows",
     "quantize",
     "restore64",
     "to_element",

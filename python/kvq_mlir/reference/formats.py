@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from .codes import Codebook, CodeType, FloatCodes
 from .floats import FloatType
+from .layout import Layout
 from .ranges import Range
 from .rules import Rule
 
@@ -43,7 +44,8 @@ class Format:
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
     rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
-    mean that is subtracted. rule: how scales, zeros and codes are found.
+    mean that is subtracted. rule: how scales, zeros and codes are found. layout: None, or how codes and metadata lie in
+    bytes; no arithmetic depends on it.
 
     Raises ValueError if the fields contradict each other.
     """
@@ -58,6 +60,7 @@ class Format:
     center: FloatType | None = None
     heads: int | None = 1
     rule: Rule = Rule()
+    layout: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.codes is None:
@@ -65,7 +68,7 @@ class Format:
                 raise ValueError("'heads' given, but codes = none stores elements exactly and has no heads")
             if self.rule != Rule():
                 raise ValueError("'rule' given, but codes = none stores elements exactly and has no rule")
-            for name in ("group", "scale", "zero", "range", "outer", "rotate", "center"):
+            for name in ("group", "scale", "zero", "range", "outer", "rotate", "center", "layout"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"'{name}' given, but codes = none stores elements exactly and has no {name}")
             return
@@ -165,6 +168,8 @@ class Format:
             parts.append(f"center = {self.center}")
         if self.rule != Rule():
             parts.append(f"rule = {self.rule}")
+        if self.layout is not None:
+            parts.append(f"layout = {self.layout}")
         return ", ".join(parts)
 
     @staticmethod
@@ -285,4 +290,5 @@ _FIELD_PARSERS: dict[str, Callable] = {
     "rotate": _parse_rotate,
     "center": _parse_center,
     "rule": Rule.parse,
+    "layout": Layout.parse,
 }

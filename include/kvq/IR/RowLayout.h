@@ -1,0 +1,122 @@
+//===- RowLayout.h - Codes and metadata of a row in bytes -------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a format says of the bytes of its rows, with all defaults resolved: what
+// allocation, packing and reports of bytes ask. Included by KVQ.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_IR_ROWLAYOUT_H
+#define KVQ_IR_ROWLAYOUT_H
+
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mlir::kvq {
+
+/// An order of codes in bytes, in each `elements` of them. See `#kvq.layout`.
+struct CodeOrder {
+  OrderKind kind = OrderKind::Planar;
+  /// Of an attribute: 0 where not given.
+  int64_t elements = 0;
+  int64_t stride = 1;
+
+  bool operator==(const CodeOrder &other) const {
+    return kind == other.kind && elements == other.elements &&
+           stride == other.stride;
+  }
+  friend llvm::hash_code hash_value(const CodeOrder &order) {
+    return llvm::hash_combine(order.kind, order.elements, order.stride);
+  }
+};
+
+/// Bits `firstBit` to `firstBit + bits` of each code.
+struct CodePart {
+  unsigned firstBit;
+  unsigned bits;
+  CodeOrder order;
+
+  bool operator==(const CodePart &other) const {
+    return firstBit == other.firstBit && bits == other.bits &&
+           order == other.order;
+  }
+  int64_t getMask() const { return (1 << bits) - 1; }
+  /// The bytes of one round of the order.
+  int64_t getBytes() const { return order.elements * bits / 8; }
+};
+
+/// The bytes of a field in each record of a row.
+struct StoredField {
+  RowField field;
+  int64_t firstByte;
+  int64_t bytes;
+
+  bool operator==(const StoredField &other) const {
+    return field == other.field && firstByte == other.firstByte &&
+           bytes == other.bytes;
+  }
+};
+
+/// A row of a component of packed bytes: equal records, one after the other.
+struct PackedRow {
+  /// None where there is no such component.
+  int64_t records = 0;
+  int64_t recordBytes = 0;
+  llvm::SmallVector<StoredField, 4> fields;
+
+  bool operator==(const PackedRow &other) const {
+    return records == other.records && recordBytes == other.recordBytes &&
+           fields == other.fields;
+  }
+  bool exists() const { return records != 0; }
+  int64_t getBytes() const { return records * recordBytes; }
+  const StoredField *find(RowField field) const {
+    const auto *it = llvm::find_if(fields, [&](const StoredField &stored) {
+      return stored.field == field;
+    });
+    return it == fields.end() ? nullptr : it;
+  }
+  void add(RowField field, int64_t bytes) {
+    fields.push_back({field, recordBytes, bytes});
+    recordBytes += bytes;
+  }
+};
+
+/// How the rows of a format lie in bytes.
+struct RowLayout {
+  /// What a code is cut into, lowest bits first.
+  llvm::SmallVector<CodePart, 2> parts;
+  /// Whether stored codes count from the least signed one.
+  bool bias = false;
+  /// The components `codes` and `records`.
+  PackedRow codes, records;
+
+  bool operator==(const RowLayout &other) const {
+    return parts == other.parts && bias == other.bias &&
+           codes == other.codes && records == other.records;
+  }
+  /// Where the codes are.
+  const PackedRow &getRowOfCodes() const {
+    return codes.exists() ? codes : records;
+  }
+  bool storesScales() const {
+    return records.find(RowField::Scale) || records.find(RowField::ScaleZero);
+  }
+  bool storesZeros() const {
+    return records.find(RowField::Zero) || records.find(RowField::ScaleZero);
+  }
+  /// Whether bytes in memory are the codes: nothing to pack.
+  bool isUnpacked() const {
+    return !records.exists() && !bias && parts.front().bits == 8 &&
+           parts.front().order.stride == 1;
+  }
+};
+
+} // namespace mlir::kvq
+
+#endif // KVQ_IR_ROWLAYOUT_H

@@ -1,0 +1,187 @@
+//===- RowLayout.cpp - How the rows of a format lie in bytes -------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What `#kvq.format` makes of its layout (rules R13, R14, R29 to R31): the
+// checks of the two together, and the places of all fields.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FormatLayout.h"
+
+#include "Codec.h"
+
+#include "kvq/IR/KVQ.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Planar codes lie in parts of a power of two of bits.
+static bool areCut(unsigned bits, const CodeOrder &order) {
+  return order.kind == OrderKind::Planar && !llvm::isPowerOf2_32(bits);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
+                        Attribute codes, int64_t tokens, int64_t heads,
+                        Type scale, ZeroKind zeroKind, Type zero,
+                        RangePolicy range, LayoutAttr layout) {
+  std::unique_ptr<Codec> codec = getCodec(codes);
+  unsigned bits = codec->getBits();
+  if (layout.getBias() && !codec->isSigned())
+    return emitError() << "layout with bias needs signed integer codes, got "
+                       << codes;
+  bool cut = areCut(bits, layout.getCodes());
+  if (!cut && !(layout.getHigh() == layout.getCodes()))
+    return emitError() << "layout with 'high' needs planar codes of 3, 5 or 6 "
+                          "bits, got "
+                       << stringifyOrderKind(layout.getCodes().kind)
+                       << " codes " << codes << " of " << bits << " bits";
+  if (layout.getCodes().kind == OrderKind::Reversed &&
+      !llvm::isPowerOf2_32(bits))
+    return emitError() << "layout with reversed codes needs codes of 1, 2, 4 "
+                          "or 8 bits, got "
+                       << codes << " of " << bits;
+  bool hasCodes = layout.hasField(RowField::Codes);
+  bool hasHigh = layout.hasField(RowField::High);
+  if (cut && hasCodes != hasHigh)
+    return emitError() << "codes of " << bits << " bits are cut into the "
+                       << "fields 'codes' and 'high': expected both in the "
+                          "record or neither, got only '"
+                       << (hasCodes ? "codes" : "high") << "'";
+  if (!cut && hasHigh)
+    return emitError() << "expected no field 'high' in the record: codes "
+                       << codes << " are not cut";
+  if (layout.getScope() != RecordScope::None && range == RangePolicy::Static)
+    return emitError() << "expected no record with range static: no token has "
+                          "metadata of its own";
+  if (hasCodes && tokens != 1)
+    return emitError() << "expected groups of one token with codes in a "
+                          "record, got "
+                       << tokens << " tokens";
+  if (layout.getScope() != RecordScope::None && heads != 1)
+    return emitError() << "expected groups of one KV head with a record, which "
+                          "is one head's: expected no 'heads'";
+  if (layout.hasField(RowField::Zero) && zeroKind == ZeroKind::None)
+    return emitError() << "expected no field 'zero' in the record: the format "
+                          "has no zero";
+  if (layout.hasField(RowField::ScaleZero) &&
+      !(scale.isF32() && zeroKind == ZeroKind::Point && zero.isInteger()))
+    return emitError() << "field 'scale_zero' of a record needs 'scale = f32' "
+                          "and a zero point of integers, got scale "
+                       << scale << " and "
+                       << (zero ? "zero " + stringifyZeroKind(zeroKind).str()
+                                : std::string("no zero"));
+  return success();
+}
+
+/// Checks that rounds of `order` tile `elements` codes, and fill whole bytes.
+static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
+                                 unsigned codeBits, unsigned bits,
+                                 const CodeOrder &order, int64_t elements,
+                                 StringRef what) {
+  int64_t round = order.elements ? order.elements : elements;
+  if (elements % round != 0)
+    return emitError() << "order of " << round << " elements does not divide "
+                       << what << " " << elements;
+  int64_t perBytes = 8 / std::gcd(8u, bits);
+  if (round % perBytes != 0)
+    return emitError() << codeBits << "-bit codes fill whole bytes only if "
+                       << perBytes << " divides "
+                       << (order.elements ? "the elements of an order" : what)
+                       << ", got " << round;
+  return success();
+}
+
+LogicalResult
+kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
+                     FormatAttr format, int64_t headDim) {
+  LayoutAttr layout = format.getLayoutOrDefault();
+  bool inRecords = layout.getScope() == RecordScope::Group &&
+                   layout.hasField(RowField::Codes);
+  int64_t elements =
+      inRecords ? format.getGroupChannels(headDim) : headDim;
+  StringRef what = inRecords ? "the channels of a record" : "head_dim";
+  unsigned bits = format.getCodeBits();
+  bool cut = areCut(bits, layout.getCodes());
+  unsigned low = cut ? llvm::bit_floor(bits) : bits;
+  // The higher part first: it has fewer bits, and asks for more.
+  if (cut && failed(verifyOrder(emitError, bits, bits - low, layout.getHigh(),
+                                elements, what)))
+    return failure();
+  return verifyOrder(emitError, bits, low, layout.getCodes(), elements, what);
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// `order` with its elements spelled out, for a field of `elements` codes.
+static CodeOrder resolveOrder(CodeOrder order, unsigned bits,
+                              int64_t elements) {
+  if (order.elements == 0)
+    order.elements = order.kind == OrderKind::Planar
+                         ? elements
+                         : 8 / std::gcd(8u, bits);
+  return order;
+}
+
+static int64_t getBytes(Type type) {
+  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
+RowLayout FormatAttr::getRowLayout(int64_t headDim) const {
+  LayoutAttr attr = getLayoutOrDefault();
+  RowLayout layout;
+  layout.bias = attr.getBias();
+  int64_t groups = headDim / getGroupChannels(headDim);
+  bool codesInRecords = attr.hasField(RowField::Codes);
+  int64_t records = attr.getScope() == RecordScope::Group ? groups : 1;
+  int64_t elements = codesInRecords ? headDim / records : headDim;
+
+  unsigned bits = getCodeBits();
+  unsigned low = areCut(bits, attr.getCodes()) ? llvm::bit_floor(bits) : bits;
+  layout.parts.push_back(
+      {0, low, resolveOrder(attr.getCodes(), low, elements)});
+  if (low != bits)
+    layout.parts.push_back(
+        {low, bits - low, resolveOrder(attr.getHigh(), bits - low, elements)});
+
+  auto addField = [&](PackedRow &row, RowField field, int64_t repeats) {
+    switch (field) {
+    case RowField::Codes:
+      return row.add(field, elements * low / 8);
+    case RowField::High:
+      return row.add(field, elements * (bits - low) / 8);
+    case RowField::Scale:
+    case RowField::ScaleZero:
+      return row.add(field, repeats * getBytes(getScaleType()));
+    case RowField::Zero:
+      return row.add(field, repeats * getBytes(getZeroType()));
+    }
+  };
+  if (!codesInRecords) {
+    layout.codes.records = 1;
+    addField(layout.codes, RowField::Codes, 1);
+    if (low != bits)
+      addField(layout.codes, RowField::High, 1);
+  }
+  if (attr.getScope() != RecordScope::None) {
+    layout.records.records = records;
+    for (RowField field : attr.getFields())
+      addField(layout.records, field, groups / records);
+  }
+  return layout;
+}

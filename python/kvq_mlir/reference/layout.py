@@ -1,0 +1,157 @@
+"""Layouts: how the codes and metadata of rows lie in bytes (rules R13, R14 and R29 to R31)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from .packing import PARTS
+
+FIELDS = ("codes", "high", "scale", "zero", "scale_zero")
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of codes in bytes, in each `elements` of them (None: all of a planar field, whole bytes of a stream)."""
+
+    kind: str = "planar"
+    elements: int | None = None
+    stride: int = 1
+
+    @staticmethod
+    def parse(text: str) -> Order:
+        """`planar`, `planar<n>`, `stream`, `stream<n, s>` or `reversed`; ValueError for anything else."""
+        sized = r"planar<\s*(?P<n>\d+)\s*>|stream<\s*(?P<m>\d+)\s*,\s*(?P<s>\d+)\s*>"
+        match = re.fullmatch(rf"planar|stream|reversed|{sized}", text)
+        if not match:
+            raise ValueError(f"unknown order '{text}', expected planar, planar<n>, stream, stream<n, s> or reversed")
+        elements = match["n"] or match["m"]
+        return Order(text.partition("<")[0], int(elements) if elements else None, int(match["s"] or 1))
+
+    def __str__(self) -> str:
+        if self.elements is None:
+            return self.kind
+        return f"{self.kind}<{self.elements}{f', {self.stride}' if self.kind == 'stream' else ''}>"
+
+    def places(self, count: int, bits: int) -> np.ndarray:
+        """The position in the stream of codes of each of `count` elements: position p has the bits from p * bits on.
+
+        ValueError if rounds of the order do not tile them, or do not fill whole bytes.
+        """
+        per_byte = 8 // gcd(8, bits)
+        size = self.elements or (count if self.kind == "planar" else per_byte)
+        if count % size or size % per_byte:
+            raise ValueError(f"{count} codes of {bits} bits do not fill rounds of {size} codes in whole bytes")
+        i = np.arange(size)
+        if self.kind == "reversed":
+            order = i[::-1].reshape(-1, per_byte)[::-1].ravel()
+        elif self.kind == "planar":
+            order = i.reshape(8 // bits, -1).T.ravel()  # byte after byte, one element of each plane
+        else:
+            order = np.concatenate([i[first :: self.stride] for first in range(self.stride)])
+        places = np.empty(size, np.int64)
+        places[order] = i
+        return (np.arange(0, count, size)[:, np.newaxis] + places).ravel()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fields of `#kvq.layout`. high: None where it is as codes. scope: "record" or "row" with fields, else None."""
+
+    codes: Order = Order()
+    high: Order | None = None
+    bias: bool = False
+    scope: str | None = None
+    fields: tuple[str, ...] = ()
+
+    @staticmethod
+    def parse(text: str) -> Layout:
+        """Read "#kvq.layout<...>"; ValueError for what is none."""
+        match = re.fullmatch(r"#kvq\.layout<(.*)>", text)
+        if not match:
+            raise ValueError(f"expected #kvq.layout<...>, got '{text}'")
+        found = {}
+        for part in re.findall(r"(?:[^,\[<]|\[[^\]]*\]|<[^>]*>)+", match[1]):
+            name, _, value = (piece.strip() for piece in part.partition("="))
+            if name == "bias":
+                found["bias"] = True
+            elif name in ("codes", "high"):
+                found[name] = Order.parse(value)
+            elif name in ("record", "row"):
+                found["scope"] = name
+                found["fields"] = tuple(field.strip() for field in value.strip("[]").split(","))
+                if unknown := set(found["fields"]) - set(FIELDS):
+                    raise ValueError(f"unknown fields {sorted(unknown)}, expected {', '.join(FIELDS)}")
+            else:
+                raise ValueError(f"unknown field '{name}' of a layout")
+        return Layout(**found)
+
+    def __str__(self) -> str:
+        parts = [f"codes = {self.codes}"]
+        if self.high not in (None, self.codes):
+            parts.append(f"high = {self.high}")
+        if self.bias:
+            parts.append("bias")
+        if self.scope:
+            parts.append(f"{self.scope} = [{', '.join(self.fields)}]")
+        return f"#kvq.layout<{', '.join(parts)}>"
+
+    def parts(self, bits: int) -> list[tuple[str, int, int, Order]]:
+        """(field, first bit, bits, order) of what a code is cut into, lowest first."""
+        if self.codes.kind != "planar" or len(PARTS[bits]) == 1:
+            return [("codes", 0, bits, self.codes)]
+        low, high = PARTS[bits]
+        return [("codes", 0, low, self.codes), ("high", low, high, self.high or self.codes)]
+
+
+def pack_rows(
+    codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, bits: int, layout: Layout
+) -> dict[str, np.ndarray]:
+    """The packed components of rows, uint8 [..., tokens, bytes] by name: "codes", "records" or both.
+
+    codes: int8 or uint8 [..., tokens, dim]. scales, zeros: stored ones, arrays of bit patterns for types that NumPy
+    lacks, [..., groups of tokens, groups].
+    """
+    fields = codes.view(np.uint8) & np.uint8(2**bits - 1)
+    if layout.bias:
+        fields = (fields + np.uint8(2 ** (bits - 1))) & np.uint8(2**bits - 1)
+    groups = scales.shape[-1]
+    records = groups if layout.scope == "record" else 1
+    shares = records if "codes" in layout.fields else 1
+    found = {
+        name: _stream((fields >> np.uint8(first)) & np.uint8(2**width - 1), width, order, shares)
+        for name, first, width, order in layout.parts(bits)
+    }
+    packed = {}
+    if "codes" not in layout.fields:
+        packed["codes"] = np.concatenate([part[..., 0, :] for part in found.values()], axis=-1)
+    if layout.scope:
+        found |= {"scale": _bytes(scales, records)}
+        if zeros is not None:
+            found["zero"] = _bytes(zeros, records)
+        if "scale_zero" in layout.fields:
+            mask = np.uint32(2**bits - 1)
+            merged = (scales.view(np.uint32) & ~mask) | (zeros.astype(np.uint32) & mask)
+            found["scale_zero"] = _bytes(merged, records)
+        joined = np.concatenate([found[name] for name in layout.fields], axis=-1)
+        packed["records"] = joined.reshape(*joined.shape[:-2], joined.shape[-2] * joined.shape[-1])
+    return packed
+
+
+def _stream(fields: np.ndarray, bits: int, order: Order, shares: int) -> np.ndarray:
+    """Rows [..., dim] in equal shares, each in an order of its own, as bytes [..., shares, bytes]."""
+    fields = fields.reshape(*fields.shape[:-1], shares, fields.shape[-1] // shares)
+    placed = np.empty_like(fields)
+    placed[..., order.places(fields.shape[-1], bits)] = fields
+    planes = (placed[..., np.newaxis] >> np.arange(bits, dtype=np.uint8)) & np.uint8(1)
+    return np.packbits(planes.reshape(*placed.shape[:-1], placed.shape[-1] * bits), axis=-1, bitorder="little")
+
+
+def _bytes(metadata: np.ndarray, records: int) -> np.ndarray:
+    """[..., groups] little endian as bytes [..., records, bytes]."""
+    metadata = np.ascontiguousarray(metadata)
+    size = metadata.shape[-1] * metadata.itemsize // records
+    return metadata.view(np.uint8).reshape(*metadata.shape[:-1], records, size)

@@ -1,0 +1,166 @@
+// RUN: kvq-opt %s -verify-diagnostics -split-input-file
+
+// expected-error@+1 {{expected planar, planar<n>, stream, stream<n, s> or reversed, got 'diagonal'}}
+#a = #kvq.layout<codes = diagonal>
+
+// -----
+
+// expected-error@+1 {{field 'codes' is given twice}}
+#a = #kvq.layout<codes = planar, codes = stream>
+
+// -----
+
+// expected-error@+1 {{expected an order of at least 1 element, got 0}}
+#a = #kvq.layout<codes = planar<0>>
+
+// -----
+
+// expected-error@+1 {{stride 3 does not divide the 8 elements of its order}}
+#a = #kvq.layout<codes = stream<8, 3>>
+
+// -----
+
+// expected-error@+1 {{expected a stride of at least 1, got 0}}
+#a = #kvq.layout<codes = stream<8, 0>>
+
+// -----
+
+// expected-error@+1 {{expected one of codes, high, bias, record, row, got 'nibbles'}}
+#a = #kvq.layout<nibbles = high>
+
+// -----
+
+// expected-error@+1 {{expected one of 'record' and 'row', got both}}
+#a = #kvq.layout<record = [scale, codes], row = [scale, codes]>
+
+// -----
+
+// expected-error@+1 {{expected one of codes, high, scale, zero, scale_zero, got 'norm'}}
+#a = #kvq.layout<record = [scale, norm]>
+
+// -----
+
+// expected-error@+1 {{field 'scale' of a record is given twice}}
+#a = #kvq.layout<record = [scale, scale]>
+
+// -----
+
+// expected-error@+1 {{expected a record of at least two fields, got 1}}
+#a = #kvq.layout<record = [codes]>
+
+// -----
+
+// expected-error@+1 {{expected one of the fields 'scale_zero' and 'zero', got both}}
+#a = #kvq.layout<record = [scale_zero, zero]>
+
+// -----
+
+// expected-error@+1 {{layout with bias needs signed integer codes, got ui4}}
+#a = #kvq.format<codes = ui4, group = [1, 32], scale = f16, zero = min f16, layout = #kvq.layout<bias>>
+
+// -----
+
+// expected-error@+1 {{layout with 'high' needs planar codes of 3, 5 or 6 bits, got planar codes i4 of 4 bits}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<high = stream>>
+
+// -----
+
+// expected-error@+1 {{layout with reversed codes needs codes of 1, 2, 4 or 8 bits, got i5 of 5}}
+#a = #kvq.format<codes = i5, group = [1, 32], scale = f16, layout = #kvq.layout<codes = reversed>>
+
+// -----
+
+// expected-error@+1 {{codes of 5 bits are cut into the fields 'codes' and 'high': expected both in the record or neither, got only 'codes'}}
+#a = #kvq.format<codes = i5, group = [1, 32], scale = f16, layout = #kvq.layout<record = [scale, codes]>>
+
+// -----
+
+// expected-error@+1 {{expected no field 'high' in the record: codes i4 are not cut}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<record = [scale, high, codes]>>
+
+// -----
+
+// expected-error@+1 {{expected groups of one token with codes in a record, got 32 tokens}}
+#a = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<record = [scale, codes]>>
+
+// -----
+
+// expected-error@+1 {{expected no field 'zero' in the record: the format has no zero}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<record = [scale, zero, codes]>>
+
+// -----
+
+// expected-error@+1 {{field 'scale_zero' of a record needs 'scale = f32' and a zero point of integers, got scale 'f16' and zero min}}
+#a = #kvq.format<codes = ui4, group = [1, 32], scale = f16, zero = min f16, layout = #kvq.layout<record = [scale_zero, codes]>>
+
+// -----
+
+// expected-error@+1 {{invalid kind of attribute specified}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = 3>
+
+// -----
+
+// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
+#a = #kvq.format<codes = none, layout = #kvq.layout<codes = planar>>
+
+// -----
+
+// expected-error@+1 {{order of 48 elements does not divide head_dim 64}}
+func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<codes = planar<48>>>>)
+
+// -----
+
+// expected-error@+1 {{5-bit codes fill whole bytes only if 8 divides the channels of a record, got 4}}
+func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i5, group = [1, 4], scale = f16, layout = #kvq.layout<high = stream, record = [scale, high, codes]>>>)
+
+// -----
+
+// expected-error@+1 {{3-bit codes fill whole bytes only if 8 divides the elements of an order, got 4}}
+func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i3, group = [1, 4], scale = f16, layout = #kvq.layout<codes = stream<4, 1>>>>)
+
+// -----
+
+// expected-error@+1 {{expected no record with range static: no token has metadata of its own}}
+#a = #kvq.format<codes = i8, group = [*, 32], scale = f16, range = static, layout = #kvq.layout<record = [scale, codes]>>
+
+// -----
+
+// expected-error@+1 {{expected groups of one KV head with a record, which is one head's: expected no 'heads'}}
+#a = #kvq.format<codes = i4, group = [1, 32], heads = *, scale = f16, layout = #kvq.layout<record = [scale, codes]>>
+
+// -----
+
+#q4 = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<record = [scale, codes]>>
+func.func @pack_without_scales(%c: tensor<8x64xi8>, %r: tensor<8x36xi8>) {
+  // expected-error@+1 {{'kvq.pack' op expected 2 inputs of types 'tensor<8x64xi8>', 'tensor<8x2xf16>', got 1}}
+  %0 = kvq.pack #q4 ins(%c : tensor<8x64xi8>) outs(%r : tensor<8x36xi8>) -> tensor<8x36xi8>
+  return
+}
+
+// -----
+
+#q4 = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<record = [scale, codes]>>
+func.func @records_of_another_size(%c: tensor<8x64xi8>, %s: tensor<8x2xf16>, %r: tensor<8x32xi8>) {
+  // expected-error@+1 {{'kvq.unpack' op expected inputs of type 'tensor<8x36xi8>', got 'tensor<8x32xi8>'}}
+  %0:2 = kvq.unpack #q4 ins(%r : tensor<8x32xi8>) outs(%c, %s : tensor<8x64xi8>, tensor<8x2xf16>)
+      -> tensor<8x64xi8>, tensor<8x2xf16>
+  return
+}
+
+// -----
+
+// Records of metadata have a row for each group of tokens.
+
+#k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16,
+                 layout = #kvq.layout<record = [scale, zero]>>
+func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tensor<64x8xi8>, %r: tensor<64x64xi8>) {
+  // expected-error@+1 {{'kvq.pack' op expected outputs of type 'tensor<2x64xi8>', got 'tensor<64x64xi8>'}}
+  %0:2 = kvq.pack #k ins(%c, %s, %s : tensor<64x16xi8>, tensor<2x16xf16>, tensor<2x16xf16>)
+      outs(%b, %r : tensor<64x8xi8>, tensor<64x64xi8>) -> tensor<64x8xi8>, tensor<64x64xi8>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected no record with range static: no token has metadata of its own}}
+#f = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static, layout = #kvq.layout<record = [codes, scale]>>
