@@ -251,12 +251,6 @@ ROTATE = (
     "-> tensor<4x64xf32>",
     "%0 : tensor<4x64xf32>",
 )
-GIVEN = f"!kvq.cache<1x2x128x64xf16, {_named(UI4.replace('[1,', '[*,') + ', range = static')}>"
-LOAD_GIVEN = (
-    f"%c: {GIVEN}, %h: index",
-    f"%0 = kvq.load_given %c {{0}} at [%h] : {GIVEN} -> tensor<1x2xf16>",
-    "%0 : tensor<1x2xf16>",
-)
 REGIONS = "key_region = #kvq.region<{}>, value_region = #kvq.region<{}>, tile = {}"
 AT = "<{}> at [%b, %b] tokens [%lo to %hi] {{tile = {}}}"
 VALUES_OF = "func.func(kvq-decompose-values)"
@@ -288,7 +282,6 @@ OP_ATTRIBUTES = {
     ),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
-    "load_given.component": (LOAD_GIVEN, "<scales>", "<zeros>", "kvq-expand-caches"),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
 }

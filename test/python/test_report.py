@@ -103,7 +103,7 @@ def test_retained_bytes_are_those_of_tokens(rng):
             continue
         coded = coded_tokens(cache, length)
         first = min(length, cache.exact_first)
-        spans = cache.storage()["scales"].shape[1]  # groups may span KV heads
+        spans = cache.kv_heads // fmt.group_heads(cache.kv_heads)
         metadata = cache.batch * spans * (coded // n) * (cache.head_dim // fmt.channels(cache.head_dim))
         expected = {
             "codes": rows * coded * cache.head_dim * fmt.bits // 8,
