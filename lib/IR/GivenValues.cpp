@@ -47,9 +47,8 @@ llvm::Error kvq::checkGivenValues(CacheType type,
         << "expected given " << component.getName()
         << (areSigns ? " of " : " from ") << llvm::format("%.9g", least)
         << (areSigns ? " or " : " to ") << llvm::format("%.9g", most)
-        << ", got "
-        << llvm::format("%.9g", value) << " at [" << index / rowSize << ", "
-        << index % rowSize << "]";
+        << ", got " << llvm::format("%.9g", value) << " at [" << index / rowSize
+        << ", " << index % rowSize << "]";
     return llvm::createStringError(text);
   }
   return llvm::Error::success();

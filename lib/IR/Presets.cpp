@@ -98,6 +98,25 @@ using namespace mlir::kvq;
   "1.0e-4>, layout = #kvq.layout<codes = " ORDER                               \
   ", record = [scale, zero, codes]>"
 
+#define TURBOQUANT_SOURCE                                                      \
+  "vllm-project/vllm, v1/attention/ops/triton_turboquant_store.py"
+#define TURBOQUANT_FORMAT(CODES)                                               \
+  "codes = " CODES ", group = [1, *], scale = f16, zero = min f16, rule = "    \
+  "#kvq.rule<ties = up, metadata = unrounded, scale = nearest, least = "       \
+  "1.0e-8>, layout = #kvq.layout<codes = stream, record = [codes, scale, "     \
+  "zero]>"
+#define TURBOQUANT_RULE(N)                                                     \
+  "s = max((max - min) / " N ", 1e-8); code = trunc((x - min) / s + 0.5), "    \
+  "value code s + min"
+#define TURBOQUANT_NOTES                                                       \
+  "The part of a slot that holds the values; a minimum of -0 is stored as "    \
+  "+0. "                                                                       \
+  "The keys' codes come from a matrix product, whose order of summation is "   \
+  "not fixed, and a table solved for when a model is loaded, so that there "   \
+  "are no bytes to be equal to; `codes = #kvq.codebook<lloyd_max = 3>, group " \
+  "= [1, *], scale = f16, range = norm` with `rotate` is the paper's "         \
+  "quantizer."
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -293,6 +312,11 @@ static constexpr Preset kPresets[] = {
      OPENVINO_RULE("255"), OPENVINO_SOURCE, OPENVINO_NOTES},
     {"openvino.u4_by_token", OPENVINO_FORMAT("ui4", "reversed"),
      OPENVINO_RULE("15"), OPENVINO_SOURCE, OPENVINO_NOTES},
+
+    {"turboquant.4bit_values", TURBOQUANT_FORMAT("ui4"), TURBOQUANT_RULE("15"),
+     TURBOQUANT_SOURCE, TURBOQUANT_NOTES},
+    {"turboquant.3bit_values", TURBOQUANT_FORMAT("ui3"), TURBOQUANT_RULE("7"),
+     TURBOQUANT_SOURCE, TURBOQUANT_NOTES},
 
     {"kivi.2bit_values",
      "codes = ui2, group = [1, 32], scale = f16, zero = min f16, rule = "

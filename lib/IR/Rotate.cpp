@@ -29,8 +29,9 @@ LogicalResult RotateOp::verify() {
   RankedTensorType input = getInput().getType(), signs = getSigns().getType();
   int64_t size = getSize();
   if (size < 2 || !llvm::isPowerOf2_64(size))
-    return emitOpError("expected a rotation of a power of two of channels, 2 or "
-                       "more, got ")
+    return emitOpError(
+               "expected a rotation of a power of two of channels, 2 or "
+               "more, got ")
            << size;
   if (input.getRank() < 1 ||
       input.isDynamicDim(std::max<int64_t>(input.getRank() - 1, 0)))
@@ -41,8 +42,7 @@ LogicalResult RotateOp::verify() {
   if (headDim % size != 0)
     return emitOpError("rotation of ")
            << size << " channels does not divide head_dim " << headDim;
-  auto expected =
-      RankedTensorType::get({1, headDim}, signs.getElementType());
+  auto expected = RankedTensorType::get({1, headDim}, signs.getElementType());
   if (signs != expected)
     return emitOpError("expected signs of type ")
            << expected << ", got " << signs;
@@ -82,10 +82,9 @@ Value Rotator::map(
     Value source, Value signs, Value target,
     function_ref<Value(OpBuilder &, Location, Value, Value)> body) {
   AffineMap rows = b.getMultiDimIdentityMap(rank);
-  AffineMap channels =
-      AffineMap::get(rank, 0,
-                     {b.getAffineConstantExpr(0), b.getAffineDimExpr(rank - 1)},
-                     b.getContext());
+  AffineMap channels = AffineMap::get(
+      rank, 0, {b.getAffineConstantExpr(0), b.getAffineDimExpr(rank - 1)},
+      b.getContext());
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   if (source) {

@@ -158,8 +158,9 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
   if (format.getCore() != format)
-    return op->emitOpError("a mean and a rotation act before codes are computed: "
-                           "expected a format without them, got ")
+    return op->emitOpError(
+               "a mean and a rotation act before codes are computed: "
+               "expected a format without them, got ")
            << format;
   auto emitError = [&] { return op->emitOpError(); };
   return format.verifyHeadDim(emitError, type.getShape().back());

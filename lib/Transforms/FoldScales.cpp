@@ -255,10 +255,9 @@ Value ScaleFolder::buildWeighted() {
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value scale =
       tensor::ExtractOp::create(b, loc, outer, ValueRange{zero, zero});
-  Value init =
-      op.reducesChannels
-          ? scratch({rows, headDim}, {fixed(rows), fixed(headDim)})
-          : scratch({rows, tokenBound}, {fixed(rows), tokens});
+  Value init = op.reducesChannels
+                   ? scratch({rows, headDim}, {fixed(rows), fixed(headDim)})
+                   : scratch({rows, tokenBound}, {fixed(rows), tokens});
   return buildStructuredOp(
              b, loc, "rx", "", {{op.other, "rx"}}, {{init, "rx"}},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
@@ -324,9 +323,9 @@ Value ScaleFolder::foldKeysOfBlock() {
   {
     OpBuilder::InsertionGuard guard(b);
     leaveLoops({offsetQuery, scales, zeros});
-    shift = contractOffsets(
-        block.rows, block.channels, {offsetQuery, block.rows}, block.groups,
-        {zeroScratch({rows}, {fixed(rows)}), "r"});
+    shift = contractOffsets(block.rows, block.channels,
+                            {offsetQuery, block.rows}, block.groups,
+                            {zeroScratch({rows}, {fixed(rows)}), "r"});
   }
   return accumulate("rt", "", {shift, "r"}, {result, "rt"});
 }

@@ -182,8 +182,8 @@ static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
               {{acc, "rc"}},
               [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
                 Value mean = buildExtend(b, loc, ins[1]);
-                return SmallVector<Value>{buildAdd(
-                    b, loc, outs[0], buildMul(b, loc, ins[0], mean))};
+                return SmallVector<Value>{
+                    buildAdd(b, loc, outs[0], buildMul(b, loc, ins[0], mean))};
               })
               .front();
   for (Value &part : coded) {
@@ -193,11 +193,9 @@ static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
     SmallVector<ReassociationIndices> axes = {{0, 1}};
     if (type.getRank() == 2)
       axes.push_back({2});
-    part =
-        tensor::ExpandShapeOp::create(b, loc, type.clone(shape), part, axes);
+    part = tensor::ExpandShapeOp::create(b, loc, type.clone(shape), part, axes);
   }
-  auto merged =
-      MergePartialsOp::create(b, loc, state.getTypes(), coded, state);
+  auto merged = MergePartialsOp::create(b, loc, state.getTypes(), coded, state);
   return llvm::to_vector_of<Value>(merged.getResults());
 }
 

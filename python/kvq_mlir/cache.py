@@ -127,8 +127,8 @@ class Cache:
     depends on it.
 
     Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
-    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or
-    residual, above 1).
+    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
+    tokens wait exact (recent + n, or residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
     recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
@@ -510,7 +510,7 @@ class Cache:
             type_,
             (fmt.for_heads(self.kv_heads).core, fmt.rotation),
             fmt.tokens,
-            fmt.row_types(type_),
+            fmt.row_types(fmt.rows_type(self.kv_heads, head_dim)),
             (has_windows and self.exact_first > 0, has_windows and self.has_window),
             self.exact_first if has_windows else 0,
             self._pages is not None,

@@ -165,13 +165,13 @@ class Format:
         Raises `Error`, a ValueError, with both numbers, if groups do not divide the row or its codes do not fill whole
         bytes.
         """
-        self.components(self.rows_type(self.heads or 1, head_dim))  # the type's own check
+        # The type's own check.
+        self.components(_rows_type(self, self.tokens, self.heads or 1, head_dim))
         return self._fields["channels"] or head_dim
 
     def rows_type(self, kv_heads: int, head_dim: int) -> str:
-        """The type of a cache of one sequence for rows of this format alone."""
-        recent = ", recent = 0" if self.tokens > 1 else ""
-        return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{self}>{recent}>"
+        """The type of a cache of one sequence for rows of this format alone, codes and metadata apart."""
+        return _rows_type(self._fields["planar"], self.tokens, kv_heads, head_dim)
 
     def components(self, cache_type: str, capacity: int = 0, pages: int | None = None) -> list[Component]:
         """What a cache of a type with this format is stored in; `Error` where the type is not valid."""
@@ -214,6 +214,11 @@ class Format:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+def _rows_type(fmt: Format | str, tokens: int, kv_heads: int, head_dim: int) -> str:
+    recent = ", recent = 0" if tokens > 1 else ""
+    return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{fmt}>{recent}>"
 
 
 class Segments:

@@ -104,6 +104,7 @@ static nb::tuple parseFormat(const std::string &text) {
       format.getLayout()
           ? nb::object(nb::str(toText(Attribute(format.getLayout())).c_str()))
           : nb::none();
+  fields["planar"] = toFormatText(format.withLayout(LayoutAttr()));
   return nb::make_tuple(toFormatText(format), fields);
 }
 

@@ -212,6 +212,12 @@ LOAD = (
     "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
     "%0 : tensor<?x64xf16>",
 )
+GIVEN = "!kvq.cache<1x2x64x64xf16, #kvq.format<codes = ui8, group = [*, 32], scale = f16, zero = min f16, range = static>>"
+LOAD_GIVEN = (
+    f"%c: {GIVEN}, %h: index",
+    f"%0 = kvq.load_given %c <{{0}}> at [%h] : {GIVEN} -> tensor<1x2xf16>",
+    "%0 : tensor<1x2xf16>",
+)
 PAGED = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>, page = 16>"
 PARTIAL_PAGED = (
     f"%q: tensor<2x64xf32>, %c: {PAGED}, %t: tensor<1x8xi64>, %i: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
@@ -274,6 +280,7 @@ OP_ATTRIBUTES = {
         *(PARTIAL_PAGED, "", ", within_pages"),
         "func.func(kvq-decompose-attention)",
     ),
+    "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),

@@ -143,7 +143,7 @@ def test_dequantizing_every_code(bits, signed, dim):
     expected = codes * scales + (zeros[0] if zeros else 0)
     for vector_width in WIDTHS:
         kernel = _kvq.compile(
-            values_ir.dequantize(text, 0, fmt.row_types(fmt.rows_type(1, dim)), dim), vector_width=vector_width
+            values_ir.dequantize(text, 0, fmt.row_types(fmt.rows_type(1, dim)), None, dim), vector_width=vector_width
         )
         found = np.full((1, 1, 256, dim), np.nan, np.float32)
         kernel.invoke("dequantize", (codes.astype(np.uint8).view(np.int8)[None, None], scales, *zeros, found))

@@ -85,6 +85,8 @@ ORACLES = {
     **{f"mlx.affine_{bits}bit": mlx_parts(bits) for bits in (2, 3, 4, 5, 6, 8)},
     "openvino.u8_by_token": records(lambda x: openvino.by_token(x, 8, 32)),
     "openvino.u4_by_token": records(lambda x: openvino.by_token(x, 4, 32)),
+    "turboquant.4bit_values": records(lambda x: vllm.turboquant_values(x, 4)),
+    "turboquant.3bit_values": records(lambda x: vllm.turboquant_values(x, 3)),
     "kivi.2bit_values": kivi_parts,
 }
 
@@ -205,6 +207,10 @@ VECTORS = [
     ("mlx.affine_4bit", np.arange(64) % 16 - 11.0, "1032547698badcfe" * 4 + "003c 80c9"),
     ("openvino.u8_by_token", np.tile(np.float32([-51, 0, 51, 204]), 8), "0000803f00004c42" + "003366ff" * 8),
     ("openvino.u4_by_token", np.tile(B, 4), "0000803f00004040" + "023468fa" * 4),
+    # Steps of 1 from -3: 4.5 and 0.5 steps go up. Steps of 2 from 0; bits of eight codes in three bytes.
+    ("turboquant.4bit_values", block(-3, 12, 1.5, -2.5, size=4), "f015 003c 00c2"),
+    ("turboquant.3bit_values", 2.0 * np.arange(8), "88c6fa 0040 0000"),
+    ("turboquant.3bit_values", block(size=8), "000000 0000 0000"),
     ("kivi.2bit_values", (7 * J) % 32, "94935e4e3a39e5a4 2b49 0000"),
     ("kivi.2bit_values", J % 4, "e4e4e4e4e4e4e4e4 003c 0000"),
 ]

@@ -359,14 +359,12 @@ Value HeadAppender::prepareGroup(Value group) {
   Type f32 = builder.getF32Type();
   auto type = cast<RankedTensorType>(group.getType());
   int64_t rank = type.getRank();
-  Value scratch =
-      tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
+  Value scratch = tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
   AffineMap rows = builder.getMultiDimIdentityMap(rank);
   SmallVector<Value> inputs = {group};
   SmallVector<AffineMap> maps = {rows};
   if (format.getCenterType()) {
-    inputs.push_back(
-        extractGiven(ComponentKind::Means, cache.getGroupHeads()));
+    inputs.push_back(extractGiven(ComponentKind::Means, cache.getGroupHeads()));
     // One row for all tokens.
     SmallVector<AffineExpr> means(rows.getResults());
     means[rank - 2] = builder.getAffineConstantExpr(0);
@@ -465,9 +463,8 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
   if (isPacked) {
     for (const GroupTarget &target : packed)
       packOutputs.push_back(target.rows);
-    auto pack =
-        PackOp::create(builder, loc, TypeRange(ValueRange(packOutputs)), format,
-                       packInputs, packOutputs);
+    auto pack = PackOp::create(builder, loc, TypeRange(ValueRange(packOutputs)),
+                               format, packInputs, packOutputs);
     for (auto [target, rows] : llvm::zip_equal(packed, pack.getResults()))
       store(target, rows);
   }

@@ -1,6 +1,9 @@
 """vLLM's caches: fp8 per tensor, and int8, fp8 and int4 per token and head with the scale inline after the data.
 
-Source: vllm-project/vllm, csrc cache kernels and v1/attention/ops/triton_reshape_and_cache_flash.py.
+Also the values of its TurboQuant caches.
+
+Source: vllm-project/vllm, csrc cache kernels and v1/attention/ops: triton_reshape_and_cache_flash.py,
+triton_turboquant_store.py.
 """
 
 from __future__ import annotations
@@ -57,3 +60,16 @@ def int4_per_token_head(x: np.ndarray) -> np.ndarray:
     codes = np.clip(words.half_away(x / scale + point), 0, 15)
     stored = (scale.view(np.uint32) & np.uint32(0xFFFFFFF0)) | point.astype(np.uint32)
     return np.concatenate([words.even_low(codes), words.little_endian(stored, "<u4")], axis=-1)
+
+
+def turboquant_values(x: np.ndarray, bits: int) -> np.ndarray:
+    """D bits/8 + 4 bytes: codes lowest bits first, then s and the minimum in f16.
+
+    s = max((max - min)/(2^b - 1), 1e-8), code = clamp(trunc((x - min)/s + 0.5), 0, 2^b - 1), value code s + min.
+    """
+    x = np.asarray(x, np.float32)
+    low, high = x.min(axis=-1, keepdims=True), x.max(axis=-1, keepdims=True)
+    scale = np.maximum((high - low) / np.float32(2**bits - 1), np.float32(1e-8))
+    codes = np.clip(np.trunc((x - low) / scale + words.HALF), 0, 2**bits - 1).astype(np.uint8)
+    pair = words.little_endian(np.concatenate([scale, low], axis=-1), "<f2")
+    return np.concatenate([words.bitstream(codes, bits), pair], axis=-1)
