@@ -188,7 +188,11 @@ class Format:
 
     def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:
         """What goes with codes: name, elements in a row, their type, and whether it is given. Empty if exact."""
-        return tuple(_kvq.row_types(cache_type))
+        return tuple(
+            (component.name, component.shape[3], component.element, component.given)
+            for component in self.components(cache_type)
+            if component.name in ("scales", "zeros") or component.given
+        )
 
     def dtype(self, component: Component) -> np.dtype:
         """NumPy's type of a component. Integers in tensors have no sign, zero points have."""

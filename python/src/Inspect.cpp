@@ -166,8 +166,8 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment, given) of each storage component. A
-/// pool of `pages`, if given, is as large as that says.
+/// (name, shape, element type, alignment, given) of each storage component. A pool of
+/// `pages`, if given, is as large as that says.
 static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                    std::optional<int64_t> pages) {
   if (capacity < 0)
@@ -191,28 +191,6 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                      component.alignment, component.given));
   }
   return components;
-}
-
-/// (name, elements in a row, element type, given) of what goes with the codes
-/// of a cache, wherever its layout stores it.
-static nb::list getRowTypes(const std::string &text) {
-  std::unique_ptr<MLIRContext> context = createContext();
-  CacheType type = parseCacheType(context.get(), text);
-  auto format = cast<FormatAttr>(type.getFormat());
-  if (!format.isExact())
-    type = CacheType::get(type.getContext(), type.getShape(),
-                          type.getElementType(), format.withLayout(LayoutAttr()),
-                          type.getExactFirst(), type.getRecent(),
-                          type.getResidual(), type.getPage(), type.getRing(),
-                          type.getKeepFirst());
-  nb::list rows;
-  for (const StorageComponent &component : type.getComponents())
-    if (component.given || component.kind == ComponentKind::Scales ||
-        component.kind == ComponentKind::Zeros)
-      rows.append(nb::make_tuple(
-          stringifyComponentKind(component.kind).str(), component.shape[3],
-          toText(component.elementType), component.given));
-  return rows;
 }
 
 /// How rows of `headDim` channels of a format are packed: (number of bytes of a
@@ -276,9 +254,6 @@ void python::bindInspect(nb::module_ &module) {
       "cache is stored in, with pages for all sequences where their number is "
       "not "
       "given.");
-  module.def("row_types", &getRowTypes, nb::arg("type"),
-             "(name, elements in a row, element type, given) of what goes with "
-             "the codes of a cache.");
   module.def("packed_rows", &getPackedRows, nb::arg("format"),
              nb::arg("head_dim"),
              "([(bytes of a row, whether it is a group's), ...] of each packed "

@@ -52,7 +52,7 @@ def test_every_pair_is_covered(rng):
     assert all(draws.allowed(fields) for fields in cases)
     # At least as many as two fields have pairs; not many more.
     most = max(Counter((a, b) for (a, _), (b, _) in pairs).values())
-    assert most <= len(cases) <= 2 * most
+    assert most <= len(cases) <= 3 * most
 
 
 def test_a_case_says_all():
