@@ -121,6 +121,20 @@ def test_forks_share_pages_until_they_write(rng):
     assert (cache.page_table == -1).all() and len(cache._pages._free) == cache.storage()["codes"].shape[0]
 
 
+def test_given_scales_are_no_pages(rng):
+    """What is given with the cache is one for all pages: copies of shared pages leave it alone."""
+    text, given = "codes = i8, group = [*, 32], scale = f16, range = static", {"scales": np.full((HEADS, 2), 0.05, np.float16)}
+    cache, plain = (cache_of(text, 3, given=given, **paging) for paging in (dict(page=8), {}))
+    x = noise(rng, 3, 21)
+    for each in (cache, plain):
+        each.append(x, [21, 3, 0])
+        each.fork(0, [1, 2])
+        each.append(x[:, :, :5])
+        each.shift([0, 3, 0], [2, 4, 0])
+    assert np.array_equal(cache.dequantize(), plain.dequantize())
+    assert same(cache.storage()["scales"], plain.storage()["scales"])
+
+
 @pytest.mark.parametrize("text, windows", [(I4, {}), (PER_CHANNEL, dict(exact_first=2, recent=4)), ("codes = none", {})])
 def test_a_given_table_is_left_alone(text, windows, rng):
     """Reordering and forking copy rows into the pages of their targets."""
