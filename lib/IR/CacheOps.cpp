@@ -21,7 +21,7 @@ static LogicalResult verifyComponents(Operation *op,
   for (auto [component, value] : llvm::zip_equal(components, values))
     if (value.getType() != component.getTensorType())
       return op->emitOpError("expected ")
-             << stringifyComponentKind(component.kind) << " of type "
+             << component.getName() << " of type "
              << component.getTensorType() << ", got " << value.getType();
   return success();
 }
@@ -177,14 +177,15 @@ static LogicalResult verifySaturated(AppendOp op) {
     return op.emitOpError("saturated elements are counted for each sequence: "
                           "expected no 'saturated' with slots");
   CacheType cache = op.getCache().getType();
-  if (cache.getFormat().isExact())
+  if (cache.isExact())
     return op.emitOpError("exact elements do not saturate: expected no "
                           "'saturated' with codes = none");
-  if (cache.getFormat().encodesUnrounded())
-    return op.emitOpError(
-               "elements are counted under stored metadata: expected "
-               "no 'saturated' with metadata = unrounded, got ")
-           << cache.getFormat();
+  for (CacheType part : cache.getSegmentCaches())
+    if (!part.isExact() && part.getFormat().encodesUnrounded())
+      return op.emitOpError(
+                 "elements are counted under stored metadata: expected "
+                 "no 'saturated' with metadata = unrounded, got ")
+             << part.getFormat();
   auto expected = RankedTensorType::get({cache.getBatch(), cache.getHeads()},
                                         IntegerType::get(op.getContext(), 64));
   for (Type type : {saturated.getType(), result.getType()})

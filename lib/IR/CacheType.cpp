@@ -17,6 +17,11 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
+std::string StorageComponent::getName() const {
+  std::string name = stringifyComponentKind(kind).str();
+  return segment ? name + "." + std::to_string(*segment) : name;
+}
+
 //===----------------------------------------------------------------------===//
 // Syntax
 //===----------------------------------------------------------------------===//
@@ -69,7 +74,7 @@ static ParseResult parseParameters(AsmParser &parser, Parameters &parameters) {
 Type CacheType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
-  FormatInterface format;
+  Attribute format;
   Parameters parameters;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
@@ -87,7 +92,7 @@ Type CacheType::parse(AsmParser &parser) {
 void CacheType::print(AsmPrinter &printer) const {
   printer << "<";
   printer.printDimensionList(getShape());
-  printer << "x" << getElementType() << ", " << getFormat();
+  printer << "x" << getElementType() << ", " << getRowFormat();
   if (getExactFirst() != 0)
     printer << ", exact_first = " << getExactFirst();
   if (getRecent())
@@ -140,14 +145,70 @@ static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Checks each segment as the cache that it is by itself.
+static LogicalResult
+verifySegments(function_ref<InFlightDiagnostic()> emitError,
+               ArrayRef<int64_t> shape, Type elementType, SegmentsAttr segments,
+               int64_t exactFirst, std::optional<int64_t> recent,
+               std::optional<int64_t> residual, std::optional<int64_t> page,
+               std::optional<int64_t> ring, int64_t keepFirst) {
+  if (shape.size() == 4 && shape[3] != segments.getEnds().back())
+    return emitError() << "expected segments up to head_dim " << shape[3]
+                       << ", the last one ends at "
+                       << segments.getEnds().back();
+  // Exact segments would have written over other tokens than those with codes.
+  if (ring)
+    return emitError() << "expected no ring with segments, got ring = "
+                       << *ring;
+  int64_t begin = 0;
+  for (auto [end, format] :
+       llvm::zip_equal(segments.getEnds(), segments.getFormats())) {
+    SmallVector<int64_t> part(shape);
+    if (!part.empty())
+      part.back() = end - begin;
+    auto emitHere = [&, begin = begin, end = end] {
+      InFlightDiagnostic diagnostic = emitError();
+      diagnostic << "segment [" << begin << ":" << end << "]: ";
+      return diagnostic;
+    };
+    auto segment = cast<FormatInterface>(format);
+    bool isExact = segment.isExact();
+    // The query and the accumulator are prepared for whole rows.
+    if (segment.getCore() != segment)
+      return emitHere()
+             << "expected no rotation and no center in a segment, got "
+             << format;
+    // One page table says where the rows of all segments are.
+    if (isExact && page && (exactFirst != 0 || recent || residual))
+      return emitHere()
+             << "exact elements in pages hold other tokens than codes "
+                "beside an exact window: expected none of "
+                "exact_first, recent and residual";
+    if (failed(CacheType::verify(
+            emitHere, part, elementType, format, isExact ? 0 : exactFirst,
+            isExact ? std::nullopt : recent, isExact ? std::nullopt : residual,
+            page, ring, keepFirst)))
+      return failure();
+    begin = end;
+  }
+  return success();
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
-                                FormatInterface format, int64_t exactFirst,
+                                Attribute rowFormat, int64_t exactFirst,
                                 std::optional<int64_t> recent,
                                 std::optional<int64_t> residual,
                                 std::optional<int64_t> page,
                                 std::optional<int64_t> ring,
                                 int64_t keepFirst) {
+  auto format = dyn_cast<FormatInterface>(rowFormat);
+  if (auto segments = dyn_cast<SegmentsAttr>(rowFormat))
+    return verifySegments(emitError, shape, elementType, segments, exactFirst,
+                          recent, residual, page, ring, keepFirst);
+  if (!format)
+    return emitError() << "expected a format or #kvq.segments, got "
+                       << rowFormat;
   if (shape.size() != 4)
     return emitError() << "expected a shape of 4 extents, batch x kv_heads x "
                           "capacity x head_dim, got "
@@ -220,7 +281,8 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 int64_t CacheType::getTokenGroup() const {
-  return getFormat().getGroupTokens();
+  return getSegments() ? getSegments().getGroupTokens()
+                       : getFormat().getGroupTokens();
 }
 
 int64_t CacheType::getRecentRows() const {
@@ -317,7 +379,24 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
   return components;
 }
 
+/// The components of each segment, one after the other.
+static SmallVector<StorageComponent>
+collectSegments(CacheType type,
+                function_ref<SmallVector<StorageComponent>(CacheType)> list) {
+  SmallVector<StorageComponent> components;
+  for (auto [index, segment] : llvm::enumerate(type.getSegmentCaches()))
+    for (StorageComponent &component : list(segment)) {
+      component.segment = index;
+      components.push_back(std::move(component));
+    }
+  return components;
+}
+
 SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
+  if (getSegments())
+    return collectSegments(*this, [&](CacheType segment) {
+      return segment.getComponents(capacity);
+    });
   int64_t rows = getQuantizedRows(capacity);
   if (!isPaged())
     return listComponents(*this, getBatch(), rows);
@@ -331,17 +410,21 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
 
 SmallVector<StorageComponent>
 CacheType::getPoolComponents(int64_t pages) const {
+  if (getSegments())
+    return collectSegments(*this, [&](CacheType segment) {
+      return segment.getPoolComponents(pages);
+    });
   return listComponents(*this, pages, *getPage());
 }
 
 CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
-  return get(getContext(), shape, getElementType(), getFormat(),
+  return get(getContext(), shape, getElementType(), getRowFormat(),
              getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
              getKeepFirst());
 }
 
 CacheType CacheType::withoutPages() const {
-  return get(getContext(), getShape(), getElementType(), getFormat(),
+  return get(getContext(), getShape(), getElementType(), getRowFormat(),
              getExactFirst(), getRecent(), getResidual(),
              /*page=*/std::nullopt, getRing(), getKeepFirst());
 }

@@ -115,6 +115,47 @@ SmallVector<std::pair<StringRef, int64_t>, 7> ByteSplit::getParts() const {
   return parts;
 }
 
+/// Adds `times` what another cache takes to `sum`; false where the numbers grow
+/// too large.
+static bool addSplit(ByteSplit &sum, const ByteSplit &split, int64_t times) {
+  auto addTo = [&](int64_t &total, int64_t bytes) {
+    Bytes result = add(total, multiply(bytes, times));
+    total = result.value_or(0);
+    return result.has_value();
+  };
+  for (auto [kind, bytes] : split.components) {
+    auto *found = llvm::find_if(sum.components, [&, kind = kind](auto &part) {
+      return part.first == kind;
+    });
+    if (found == sum.components.end()) {
+      sum.components.emplace_back(kind, 0);
+      found = &sum.components.back();
+    }
+    if (!addTo(found->second, bytes))
+      return false;
+  }
+  if (split.pageTails &&
+      !addTo(sum.pageTails ? *sum.pageTails : sum.pageTails.emplace(0),
+             *split.pageTails))
+    return false;
+  return addTo(sum.padding, split.padding) && addTo(sum.total, split.total) &&
+         addTo(sum.alignment, split.alignment);
+}
+
+/// What the segments of a cache take together, each measured by `measure`,
+/// which also says how often it counts.
+static FailureOr<ByteSplit> sumUpSegments(
+    CacheType type,
+    function_ref<std::pair<FailureOr<ByteSplit>, int64_t>(CacheType)> measure) {
+  ByteSplit sum;
+  for (CacheType segment : type.getSegmentCaches()) {
+    auto [split, times] = measure(segment);
+    if (failed(split) || !addSplit(sum, *split, times))
+      return failure();
+  }
+  return sum;
+}
+
 /// Turns `split`, of sequences of `length` tokens whose rows lie one after the
 /// other, into that of the same rows in the pages of `type`.
 static FailureOr<ByteSplit> addPageTails(CacheType type, int64_t length,
@@ -133,12 +174,20 @@ static FailureOr<ByteSplit> addPageTails(CacheType type, int64_t length,
 }
 
 FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
+  if (type.getSegments())
+    return sumUpSegments(type, [&](CacheType segment) {
+      return std::pair(getAllocatedBytes(segment, capacity), int64_t(1));
+    });
   CacheType unpaged = type.withoutPages();
   return addPageTails(type, capacity,
                       sumUp(unpaged, unpaged.getComponents(capacity)));
 }
 
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
+  if (type.getSegments())
+    return sumUpSegments(type, [&](CacheType segment) {
+      return std::pair(getRetainedBytes(segment, length), int64_t(1));
+    });
   SmallVector<StorageComponent> components =
       type.withoutPages().getComponents(length);
   // Of whole groups that have left the window a ring has but the newest. The
@@ -172,6 +221,12 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
 }
 
 FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
+  // Exact segments count for each token of a group.
+  if (type.getSegments())
+    return sumUpSegments(type, [&](CacheType segment) {
+      return std::pair(getTokenGroupBytes(segment),
+                       type.getTokenGroup() / segment.getTokenGroup());
+    });
   if (type.isPaged()) {
     FailureOr<ByteSplit> bytes = getTokenGroupBytes(type.withoutPages());
     if (succeeded(bytes))

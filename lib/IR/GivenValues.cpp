@@ -44,7 +44,7 @@ llvm::Error kvq::checkGivenValues(CacheType type,
       continue;
     std::string text;
     llvm::raw_string_ostream(text)
-        << "expected given " << stringifyComponentKind(component.kind)
+        << "expected given " << component.getName()
         << (areSigns ? " of " : " from ") << llvm::format("%.9g", least)
         << (areSigns ? " or " : " to ") << llvm::format("%.9g", most)
         << ", got " << llvm::format("%.9g", value) << " at [" << index / rowSize

@@ -223,8 +223,8 @@ CacheType PolicyEntryAttr::getCacheType(EmitError emitError,
     return cache;
   return CacheType::getChecked(
       emitError, getContext(), cache.getShape(), cache.getElementType(),
-      getFormat(), getExactFirst(), getRecent(), getResidual(), cache.getPage(),
-      cache.getRing(), cache.getKeepFirst());
+      Attribute(getFormat()), getExactFirst(), getRecent(), getResidual(),
+      cache.getPage(), cache.getRing(), cache.getKeepFirst());
 }
 
 //===----------------------------------------------------------------------===//

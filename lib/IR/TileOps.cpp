@@ -111,6 +111,13 @@ LogicalResult MergePartialsOp::verify() {
 // LoadTileOp
 //===----------------------------------------------------------------------===//
 
+static LogicalResult verifyOneSegment(Operation *op, CacheType cache) {
+  if (!cache.getSegments())
+    return success();
+  return op->emitOpError("expected one segment of the cache, got ")
+         << cache << " (split it by kvq.split_segments)";
+}
+
 bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {
   return region == TokenRegion::Codes && !cache.getFormat().isExact();
 }
@@ -140,6 +147,8 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
 
 LogicalResult LoadTileOp::verify() {
   CacheType cache = getCache().getType();
+  if (failed(verifyOneSegment(*this, cache)))
+    return failure();
   if (getRegion() == TokenRegion::First && cache.getExactFirst() == 0)
     return emitOpError("the cache has no region 'first': exact_first is 0");
   if (getRegion() == TokenRegion::Recent && !cache.hasRecentWindow())
@@ -181,6 +190,8 @@ void LoadGivenOp::build(OpBuilder &builder, OperationState &state, Value cache,
 
 LogicalResult LoadGivenOp::verify() {
   CacheType cache = getCache().getType();
+  if (failed(verifyOneSegment(*this, cache)))
+    return failure();
   std::optional<unsigned> index = cache.findComponent(getComponent());
   if (!index || !cache.getComponents()[*index].given)
     return emitOpError("the cache has no given component '")

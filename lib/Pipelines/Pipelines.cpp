@@ -27,6 +27,7 @@ void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));
   pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass());
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
+  pm.addPass(createSplitSegmentsPass());
   pm.addPass(createExpandCachesPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeValuesPass());
   // No common subexpressions yet: see buildBufferizePipeline.

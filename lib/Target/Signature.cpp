@@ -40,8 +40,7 @@ static bool addArguments(std::vector<ArgumentSpec> &arguments, Type type,
   argument.isWritten = isWritten;
   if (auto cache = dyn_cast<CacheType>(type)) {
     for (const StorageComponent &component : cache.getComponents()) {
-      std::string part =
-          name + " (" + stringifyComponentKind(component.kind).str() + ")";
+      std::string part = name + " (" + component.getName() + ")";
       if (!addArguments(arguments, component.getTensorType(), part,
                         isWritten && !component.given))
         return false;

@@ -44,10 +44,18 @@ public:
   SmallVector<Value> run();
 
 private:
+  /// The tiles of a side's segments, one where its rows have one format.
+  struct Segment {
+    Value values;
+    int64_t begin, channels;
+  };
+  SmallVector<Segment> loadSegments(Value cache, Value pages,
+                                    TokenRegion region);
   Value loadValues(CacheType type, Value cache, Value pages,
                    TokenRegion region);
   Value getInitialScores();
   Value computeScores();
+  Value accumulate(Value probabilities, Value acc);
   Value computeTileMaximum(Value scores);
   SmallVector<Value> updateState(Value tileMaximum);
   Value computeProbabilities(Value scores, Value maximum);
@@ -79,14 +87,14 @@ Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
   SmallVector<Value> stored(load.getResults());
   for (const StorageComponent &component : type.getComponents())
     if (component.given && goesWithCodes(component.kind))
-      stored.push_back(LoadGivenOp::create(b, loc, cache, component.kind,
-                                           op.getHead()));
+      stored.push_back(
+          LoadGivenOp::create(b, loc, cache, component.kind, op.getHead()));
   Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
                                {tokens, b.getIndexAttr(type.getHeadDim())});
-  return DequantizeOp::create(b, loc, scratch.getType(),
-                              type.getFormat().resolveHeads(type.getHeads())
-                                  .getCore(),
-                              stored, scratch)
+  return DequantizeOp::create(
+             b, loc, scratch.getType(),
+             type.getFormat().resolveHeads(type.getHeads()).getCore(), stored,
+             scratch)
       .getResult(0);
 }
 
@@ -104,13 +112,75 @@ Value TileDecomposer::getInitialScores() {
       .front();
 }
 
-/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c].
+SmallVector<TileDecomposer::Segment>
+TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
+  auto type = cast<CacheType>(cache.getType());
+  if (!type.getSegments())
+    return {{loadValues(type, cache, pages, region), 0, type.getHeadDim()}};
+  std::vector<CacheType> types = type.getSegmentCaches();
+  auto split = SplitSegmentsOp::create(
+      b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
+  SmallVector<Segment> segments;
+  int64_t begin = 0;
+  for (auto [part, partType] : llvm::zip_equal(split.getParts(), types)) {
+    // An exact segment has no windows: all its tokens are in one region.
+    TokenRegion of = partType.isExact() ? TokenRegion::Codes : region;
+    int64_t channels = partType.getHeadDim();
+    segments.push_back(
+        {loadValues(partType, part, pages, of), begin, channels});
+    begin += channels;
+  }
+  return segments;
+}
+
+/// Channels `[begin, begin + channels)` of a matrix; itself if these are all.
+static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
+                             int64_t begin, int64_t channels) {
+  auto type = cast<RankedTensorType>(matrix.getType());
+  if (type.getDimSize(1) == channels)
+    return matrix;
+  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
+                                       b.getIndexAttr(begin)};
+  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(type.getDimSize(0)),
+                                     b.getIndexAttr(channels)};
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
+}
+
+/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
-  Value keys = loadValues(op.getKey().getType(), op.getKey(), op.getKeyPages(),
-                          *op.getKeyRegion());
-  return buildContraction(b, loc, "rtc", "c", {op.getQuery(), "rc"},
-                          {keys, "tc"}, {getInitialScores(), "rt"},
-                          buildExtend);
+  SmallVector<Segment> keys =
+      loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion());
+  Value scores = getInitialScores();
+  for (const Segment &segment : keys) {
+    Value query =
+        extractChannels(b, loc, op.getQuery(), segment.begin, segment.channels);
+    scores =
+        buildContraction(b, loc, "rtc", "c", {query, "rc"},
+                         {segment.values, "tc"}, {scores, "rt"}, buildExtend);
+  }
+  return scores;
+}
+
+/// acc[r, c] += sum_t p[r, t] v[t, c], each segment into its channels.
+Value TileDecomposer::accumulate(Value probabilities, Value acc) {
+  SmallVector<Segment> values =
+      loadSegments(op.getValue(), op.getValuePages(), *op.getValueRegion());
+  for (const Segment &segment : values) {
+    Value part = extractChannels(b, loc, acc, segment.begin, segment.channels);
+    Value sum =
+        buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
+                         {segment.values, "tc"}, {part, "rc"}, buildExtend);
+    if (part == acc) {
+      acc = sum;
+      continue;
+    }
+    auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
+    acc = tensor::InsertSliceOp::create(
+        b, loc, sum, acc, slice.getMixedOffsets(), slice.getMixedSizes(),
+        slice.getMixedStrides());
+  }
+  return acc;
 }
 
 Value TileDecomposer::computeTileMaximum(Value scores) {
@@ -171,11 +241,7 @@ SmallVector<Value> TileDecomposer::run() {
             return SmallVector<Value>{buildAdd(b, loc, outs[0], ins[0])};
           })
           .front();
-  Value values = loadValues(op.getValue().getType(), op.getValue(),
-                            op.getValuePages(), *op.getValueRegion());
-  Value acc = buildContraction(b, loc, "rct", "t", {p, "rt"}, {values, "tc"},
-                               {state[0], "rc"}, buildExtend);
-  return {acc, state[1], sum};
+  return {accumulate(p, state[0]), state[1], sum};
 }
 
 namespace {

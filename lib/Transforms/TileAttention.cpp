@@ -126,7 +126,7 @@ static void readStoredKeys(PartialAttentionOp part, Value query, Value bias) {
 
 /// The query as codes of keys see it.
 static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op) {
-  if (op.getKey().getType().getFormat().getRotation() == 0)
+  if (op.getKey().getType().getRotation() == 0)
     return op.getQuery();
   auto type = cast<RankedTensorType>(op.getQuery().getType());
   Value init = tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
@@ -137,7 +137,7 @@ static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op) {
 /// What is added to the scores of codes of keys: the op's own bias, if it has
 /// one, and the query times the mean.
 static Value buildStoredBias(OpBuilder &b, PartialAttentionOp op) {
-  if (!op.getKey().getType().getFormat().getCenterType())
+  if (!op.getKey().getType().getCenterType())
     return op.getBias();
   Location loc = op.getLoc();
   int64_t rows = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
@@ -216,8 +216,8 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
       getRegions(rewriter, loc, op.getValue().getType(), op.getValueFlushed());
   SmallVector<PartialAttentionOp> parts;
   SmallVector<Value> state(op.getDpsInits()), coded;
-  FormatInterface format = op.getValue().getType().getFormat();
-  bool isPrepared = format.getCore() != format;
+  CacheType valueType = op.getValue().getType();
+  bool isPrepared = valueType.getRotation() != 0 || valueType.getCenterType();
   if (isPrepared)
     coded = buildIdentity(rewriter, op);
   Value query = buildStoredQuery(rewriter, op);

@@ -13,7 +13,7 @@ from ._kvq import Error
 from .cache import Cache
 from .calibration import calibrate
 from .compiler import parse, run_pipeline
-from .format import Format
+from .format import Format, Segments
 from .ops import Quantized, attention, count_saturated, dequantize, quantize
 from .policy import Policy
 
@@ -23,6 +23,7 @@ __all__ = [
     "Format",
     "Policy",
     "Quantized",
+    "Segments",
     "attention",
     "calibrate",
     "count_saturated",

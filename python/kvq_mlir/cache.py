@@ -12,7 +12,7 @@ from . import _kvq
 from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
 from .compiler import kernel
 from .copies import copy_from, copy_sequences
-from .format import Format
+from .format import Format, Segments
 from .given import Given, stored_components
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
@@ -43,7 +43,7 @@ def cache_type(
     kv_heads: int,
     capacity: int | str,
     head_dim: int,
-    fmt: Format,
+    fmt: Format | Segments,
     dtype: str = "f16",
     exact_first: int = 0,
     recent: int = 0,
@@ -64,10 +64,10 @@ def cache_type(
         windows += f", ring = {ring}"
     if keep_first:
         windows += f", keep_first = {keep_first}"
-    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, #kvq.format<{fmt}>{windows}>"
+    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, {fmt.attribute}{windows}>"
 
 
-def has_window(fmt: Format, recent: int, residual: int | None = None) -> bool:
+def has_window(fmt: Format | Segments, recent: int, residual: int | None = None) -> bool:
     """Whether the newest tokens wait exact, by choice or until their group is full."""
     return recent + (residual or fmt.tokens) > 1
 
@@ -106,7 +106,7 @@ def _named(name: str | None) -> Iterator[None]:
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
-    fmt: the format of quantized tokens. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
+    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
     before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
     tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
     instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
@@ -143,7 +143,7 @@ class Cache:
         kv_heads: int,
         capacity: int,
         head_dim: int,
-        fmt: Format,
+        fmt: Format | Segments,
         dtype: str = "f16",
         exact_first: int = 0,
         recent: int = 0,
@@ -158,7 +158,8 @@ class Cache:
         name: str | None = None,
         fill: int | None = None,
     ) -> None:
-        check_type("fmt", fmt, Format)
+        if not isinstance(fmt, Segments):
+            check_type("fmt", fmt, Format)
         self.name = name
         with _named(name):
             sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
@@ -247,7 +248,8 @@ class Cache:
         recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of
-        batch, and r = page.
+        batch, and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
+        "values.1".
         """
         return dict(self._storage)
 
@@ -348,7 +350,8 @@ class Cache:
 
     def _pools(self) -> list[np.ndarray]:
         """The arrays with pages as their first axis."""
-        return [array for name, array in self._storage.items() if name not in {"first", "recent", *self._given}]
+        kinds = {name: name.partition(".")[0] for name in self._storage if name not in self._given}
+        return [self._storage[name] for name, kind in kinds.items() if kind not in ("first", "recent")]
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
@@ -482,22 +485,43 @@ class Cache:
         longest = int(self._lengths.max())
         shape = (self.batch, self.kv_heads, longest, self.head_dim)
         out = output_array(out, shape)
-        compiled = kernel(
-            _rebuild_ir.rebuild,
-            (self.batch, self.kv_heads, self.head_dim, self.dtype),
-            self.dynamic_type,
-            (self.format.for_heads(self.kv_heads).core, self.format.rotation),
-            self.format.tokens,
-            self.format.row_types(self.format.rows_type(self.kv_heads, self.head_dim)),
-            (self.exact_first > 0, self.has_window),
-            self.exact_first,
-            self._pages is not None,
-            self.ring is not None,
-        )
-        bounds = () if self._ring is None else self._ring.row_bounds(self._lengths, self._stored)
-        compiled.invoke("rebuild", (*self._arrays, self._lengths, self._stored, *bounds, *self._tables, out))
+        if isinstance(self.format, Segments):
+            for index, (begin, end, fmt) in enumerate(self.format.parts):
+                part = np.empty((*shape[:3], end - begin), np.float32)
+                arrays = {
+                    name.partition(".")[0]: array
+                    for name, array in self._storage.items()
+                    if name.endswith(f".{index}")
+                }
+                self._rebuild(fmt, arrays, part)
+                out[..., begin:end] = part
+        else:
+            self._rebuild(self.format, self._storage, out)
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
             if self._ring is not None:
                 out[b, :, self.keep_first : self._ring.oldest(self._lengths)[b]] = 0
         return out
+
+    def _rebuild(self, fmt: Format, arrays: dict[str, np.ndarray], out: np.ndarray) -> None:
+        """Rebuilds what a row of one format, the whole or a segment, holds."""
+        # An exact format keeps its tokens where others keep codes, and has no windows.
+        windows = (0, 0, None) if fmt.is_exact else (self.exact_first, self.recent, self.residual)
+        head_dim, has_windows = out.shape[3], not fmt.is_exact
+        sizes = (self.batch, self.kv_heads, "?", head_dim)
+        type_ = cache_type(*sizes, fmt, self.dtype, *windows, self.page, self.ring, self.keep_first)
+        compiled = kernel(
+            _rebuild_ir.rebuild,
+            (self.batch, self.kv_heads, head_dim, self.dtype),
+            type_,
+            (fmt.for_heads(self.kv_heads).core, fmt.rotation),
+            fmt.tokens,
+            fmt.row_types(fmt.rows_type(self.kv_heads, head_dim)),
+            (has_windows and self.exact_first > 0, has_windows and self.has_window),
+            self.exact_first if has_windows else 0,
+            self._pages is not None,
+            self.ring is not None,
+        )
+        stored = self._lengths if fmt.is_exact else self._flushed
+        bounds = () if self._ring is None else self._ring.row_bounds(self._lengths, stored)
+        compiled.invoke("rebuild", (*arrays.values(), self._lengths, stored, *bounds, *self._tables, out))

@@ -51,6 +51,11 @@ class Format:
         return Format(_kvq.preset_format(name))
 
     @property
+    def attribute(self) -> str:
+        """The attribute in MLIR, "#kvq.format<...>"."""
+        return f"#kvq.format<{self}>"
+
+    @property
     def is_exact(self) -> bool:
         """True for `codes = none`: elements kept as they are."""
         return self._fields["bits"] == 0
@@ -183,11 +188,7 @@ class Format:
 
     def row_types(self, cache_type: str) -> tuple[tuple[str, int, str, bool], ...]:
         """What goes with codes: name, elements in a row, their type, and whether it is given. Empty if exact."""
-        return tuple(
-            (component.name, component.shape[3], component.element, component.given)
-            for component in self.components(cache_type)
-            if component.name in ("scales", "zeros") or component.given
-        )
+        return tuple(_kvq.row_types(cache_type))
 
     def dtype(self, component: Component) -> np.dtype:
         """NumPy's type of a component. Integers in tensors have no sign, zero points have."""
@@ -214,3 +215,54 @@ class Format:
 def _rows_type(fmt: Format | str, tokens: int, kv_heads: int, head_dim: int) -> str:
     recent = ", recent = 0" if tokens > 1 else ""
     return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{fmt}>{recent}>"
+
+
+class Segments:
+    """Formats of ranges of channels: `#kvq.segments`, such as "[0:512] = #kvq.format<...>, [512:576] = none".
+
+    Attributes: parts, for each segment (begin, end, Format). str() gives the canonical text; segments are equal, and hash
+    alike, if their canonical texts are. Raises `Error`, a ValueError, for text that is none: segments that overlap or
+    leave a gap, say.
+    """
+
+    __slots__ = ("_text", "parts")
+
+    is_exact = False  # one of the segments has codes
+
+    def __init__(self, text: str | Segments) -> None:
+        self._text, parts = _kvq.parse_segments(str(text))
+        ends = [end for end, _ in parts]
+        self.parts = tuple(
+            (begin, end, Format(fmt)) for begin, (end, fmt) in zip([0, *ends[:-1]], parts, strict=True)
+        )
+
+    @property
+    def attribute(self) -> str:
+        """The attribute in MLIR, "#kvq.segments<...>"."""
+        return f"#kvq.segments<{self}>"
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that share a scale, in the segments with codes."""
+        return max(fmt.tokens for _, _, fmt in self.parts)
+
+    def components(self, cache_type: str, capacity: int = 0, pages: int | None = None) -> list[Component]:
+        """What a cache of a type with these segments is stored in; `Error` where the type is not valid."""
+        return [Component(*component) for component in _kvq.cache_components(cache_type, capacity, pages)]
+
+    def dtype(self, component: Component) -> np.dtype:
+        """NumPy's type of a component, that of its segment."""
+        name, _, segment = component.name.partition(".")
+        return self.parts[int(segment)][2].dtype(component._replace(name=name))
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Segments({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, Segments) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._text)

@@ -108,6 +108,31 @@ static nb::tuple parseFormat(const std::string &text) {
   return nb::make_tuple(toFormatText(format), fields);
 }
 
+/// The canonical text between the angle brackets of `#kvq.segments<...>`, and
+/// for each segment where it ends and the text of its format.
+static nb::tuple parseSegments(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto segments = cast<SegmentsAttr>(parseOrThrow(
+      context.get(),
+      [](const std::string &text, MLIRContext *context) {
+        return dyn_cast_or_null<SegmentsAttr>(
+            parseAttribute("#kvq.segments<" + text + ">", context));
+      },
+      text));
+  auto getInner = [](Attribute attribute, StringRef prefix) {
+    std::string canonical = toText(attribute);
+    StringRef inner = canonical;
+    inner.consume_front(prefix);
+    inner.consume_back(">");
+    return inner.str();
+  };
+  nb::list parts;
+  for (auto [end, format] :
+       llvm::zip_equal(segments.getEnds(), segments.getFormats()))
+    parts.append(nb::make_tuple(end, getInner(format, "#kvq.format<")));
+  return nb::make_tuple(getInner(segments, "#kvq.segments<"), parts);
+}
+
 /// Name, format, rule, source and notes of each preset.
 static nb::list getPresetTable() {
   nb::list table;
@@ -141,8 +166,8 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment, given) of each storage component. A pool of
-/// `pages`, if given, is as large as that says.
+/// (name, shape, element type, alignment, given) of each storage component. A
+/// pool of `pages`, if given, is as large as that says.
 static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                    std::optional<int64_t> pages) {
   if (capacity < 0)
@@ -161,11 +186,33 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
     nb::list shape;
     for (int64_t extent : component.shape)
       shape.append(extent);
-    components.append(nb::make_tuple(
-        stringifyComponentKind(component.kind).str(), nb::tuple(shape),
-        toText(component.elementType), component.alignment, component.given));
+    components.append(nb::make_tuple(component.getName(), nb::tuple(shape),
+                                     toText(component.elementType),
+                                     component.alignment, component.given));
   }
   return components;
+}
+
+/// (name, elements in a row, element type, given) of what goes with the codes
+/// of a cache, wherever its layout stores it.
+static nb::list getRowTypes(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType type = parseCacheType(context.get(), text);
+  auto format = cast<FormatAttr>(type.getFormat());
+  if (!format.isExact())
+    type = CacheType::get(type.getContext(), type.getShape(),
+                          type.getElementType(), format.withLayout(LayoutAttr()),
+                          type.getExactFirst(), type.getRecent(),
+                          type.getResidual(), type.getPage(), type.getRing(),
+                          type.getKeepFirst());
+  nb::list rows;
+  for (const StorageComponent &component : type.getComponents())
+    if (component.given || component.kind == ComponentKind::Scales ||
+        component.kind == ComponentKind::Zeros)
+      rows.append(nb::make_tuple(
+          stringifyComponentKind(component.kind).str(), component.shape[3],
+          toText(component.elementType), component.given));
+  return rows;
 }
 
 /// How rows of `headDim` channels of a format are packed: (number of bytes of a
@@ -193,11 +240,12 @@ static void checkGiven(const std::string &type, const std::string &name,
                        nb::bytes data) {
   std::unique_ptr<MLIRContext> context = createContext();
   CacheType cache = parseCacheType(context.get(), type);
-  std::optional<ComponentKind> kind = symbolizeComponentKind(name);
+  std::vector<CacheType> segments = cache.getSegmentCaches();
   for (const StorageComponent &component : cache.getComponents())
-    if (component.given && component.kind == kind)
-      return unwrap(checkGivenValues(
-          cache, component, StringRef(data.c_str(), data.size())));
+    if (component.given && component.getName() == name)
+      return unwrap(checkGivenValues(segments[component.segment.value_or(0)],
+                                     component,
+                                     StringRef(data.c_str(), data.size())));
   throw Error("no component '" + name + "' is given to " + type);
 }
 
@@ -219,12 +267,18 @@ static std::string runPipelineOnText(const std::string &text,
 void python::bindInspect(nb::module_ &module) {
   module.def("parse_format", &parseFormat, nb::arg("text"),
              "The canonical text of a format, and its fields.");
+  module.def("parse_segments", &parseSegments, nb::arg("text"),
+             "The canonical text of segments, and the end and format of each.");
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
       nb::arg("capacity"), nb::arg("pages") = nb::none(),
       "(name, shape, element type, alignment, given) of each array that a "
-      "cache is stored in, with pages for all sequences where their number is not "
+      "cache is stored in, with pages for all sequences where their number is "
+      "not "
       "given.");
+  module.def("row_types", &getRowTypes, nb::arg("type"),
+             "(name, elements in a row, element type, given) of what goes with "
+             "the codes of a cache.");
   module.def("packed_rows", &getPackedRows, nb::arg("format"),
              nb::arg("head_dim"),
              "([(bytes of a row, whether it is a group's), ...] of each packed "

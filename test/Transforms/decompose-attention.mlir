@@ -113,3 +113,37 @@ func.func @exact(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %kf: index,
       -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
   return %r#0, %r#1, %r#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Scores are summed over the segments of a key; each segment of a value goes
+// into its channels.
+
+// CHECK-LABEL: func.func @segments
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<4x96xf32>
+// CHECK: %[[K:.*]]:2 = kvq.split_segments
+// CHECK: kvq.load_tile %[[K]]#0 <recent>
+// CHECK: kvq.load_tile %[[K]]#1 <codes>
+// CHECK: %[[Q0:.*]] = tensor.extract_slice %[[Q]][0, 0] [4, 64] [1, 1]
+// CHECK: %[[S0:.*]] = linalg.generic {{.*}} ins(%[[Q0]], %{{.*}} : tensor<4x64xf32>, tensor<?x64xf16>)
+// CHECK: %[[Q1:.*]] = tensor.extract_slice %[[Q]][0, 64] [4, 32] [1, 1]
+// CHECK: linalg.generic {{.*}} ins(%[[Q1]], %{{.*}} : tensor<4x32xf32>, tensor<?x32xf16>) outs(%[[S0]]
+// CHECK: kvq.load_tile %[[K]]#0 <codes>
+// CHECK: %[[A0:.*]] = tensor.extract_slice %[[ACC:.*]][0, 0] [4, 64] [1, 1]
+// CHECK: %[[SUM0:.*]] = linalg.generic {{.*}} outs(%[[A0]]
+// CHECK: %[[ACC1:.*]] = tensor.insert_slice %[[SUM0]] into %[[ACC]][0, 0] [4, 64] [1, 1]
+// CHECK: %[[A1:.*]] = tensor.extract_slice %[[ACC1]][0, 64] [4, 32] [1, 1]
+// CHECK: %[[SUM1:.*]] = linalg.generic {{.*}} outs(%[[A1]]
+// CHECK: tensor.insert_slice %[[SUM1]] into %[[ACC1]][0, 64] [4, 32] [1, 1]
+#f = #kvq.format<codes = i8, group = [1, 32], scale = f16>
+!c = !kvq.cache<2x1x?x96xf16, #kvq.segments<[0:64] = #f, [64:96] = none>, recent = 8>
+func.func @segments(%q: tensor<4x96xf32>, %c: !c, %i: index, %lo: index, %hi: index,
+    %acc: tensor<4x96xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x96xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %r:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x96xf32>, !c, !c)
+      at [%i, %i] tokens [%lo to %hi] flushed [%i, %i]
+      outs(%acc, %max, %sum : tensor<4x96xf32>, tensor<4xf32>, tensor<4xf32>)
+      {key_region = #kvq.region<recent>, value_region = #kvq.region<codes>, tile = 16}
+      -> tensor<4x96xf32>, tensor<4xf32>, tensor<4xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x96xf32>, tensor<4xf32>, tensor<4xf32>
+}

@@ -81,6 +81,8 @@ def _has_meaning(codes: str, rule: str) -> bool:
     return "signed" not in rule or codes.startswith("i")
 
 
+RECORDS = ("record", "row", "pairs")  # layouts with metadata in records
+
 # Pairs of fields, and whether values of both go together.
 TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("codes", "zero"): lambda codes, zero: (codes in UNSIGNED) == bool(zero) and is_format(codes, "f32", zero),
@@ -95,10 +97,12 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
     ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
-    ("range", "layout"): lambda range_, layout: layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES,
+    ("range", "layout"): lambda range_, layout: (layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES)
+    and (layout not in RECORDS or range_ != "static"),
+    ("span", "layout"): lambda span, layout: layout not in RECORDS or not span,
     ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
     ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
-    ("group", "layout"): lambda group, layout: layout not in ("record", "row", "pairs")
+    ("group", "layout"): lambda group, layout: layout not in RECORDS
     or group.startswith("1,")
     or (layout == "pairs" and not group.startswith("*")),
     ("group", "rule"): lambda group, rule: not (group.startswith("*") and "scale" in rule),

@@ -20,8 +20,8 @@ namespace mlir::kvq {
 
 /// Bytes of a cache (all its sequences and heads) by what they hold.
 struct ByteSplit {
-  /// Of each storage component, in their order, without its padding; of records
-  /// instead that of the codes, scales and zeros in them.
+  /// Of each kind of storage component, in their order, without its padding; of
+  /// records instead that of the codes, scales and zeros in them.
   llvm::SmallVector<std::pair<ComponentKind, int64_t>, 5> components;
   /// Of rows of codes, what no code fills.
   int64_t padding = 0;

@@ -19,6 +19,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
+#include <vector>
+
 #include "kvq/IR/KVQDialect.h.inc"
 #include "kvq/IR/KVQEnums.h.inc"
 
@@ -56,6 +58,11 @@ struct StorageComponent {
   /// True for what is given when the cache is made and never written after: the
   /// same for all sequences.
   bool given = false;
+  /// Of a cache with segments, the segment that it belongs to.
+  std::optional<int64_t> segment = std::nullopt;
+
+  /// Its name: that of the kind, and of the segment if there are any.
+  std::string getName() const;
 
   RankedTensorType getTensorType() const {
     return RankedTensorType::get(shape, elementType);

@@ -330,4 +330,32 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
   let genVerifyDecl = 1;
 }
 
+def KVQ_SegmentsAttr : KVQ_Attr<"Segments", "segments"> {
+  let summary = "formats of ranges of channels, in place of one for the row";
+  let description = [{
+    ```mlir
+    #latent = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32>
+    #kvq.segments<[0:512] = #latent, [512:576] = none>
+    ```
+
+    As the format of a `!kvq.cache`: the first 512 channels of each row are
+    quantized, the others exact. Segments begin at channel 0, each where the one
+    before ends, and the last ends at head_dim. A group lies within a segment.
+    `none` stands for `#kvq.format<codes = none>`.
+
+    Errors: segments that overlap or leave a gap, one that does not end after it
+    begins, fewer than two, none with codes, quantized ones that differ in the
+    tokens of a group.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t", "where each segment ends">:$ends,
+    ArrayRefParameter<"::mlir::Attribute", "the format of each">:$formats);
+  let extraClassDeclaration = [{
+    /// Tokens of a group in the quantized segments.
+    int64_t getGroupTokens() const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif // KVQ_IR_KVQATTRS_TD

@@ -26,9 +26,10 @@ def KVQ_Dialect : Dialect {
     - cache level (`kvq.empty`, `kvq.from_components`, `kvq.append`,
       `kvq.attention`): what a model says;
     - tile level (`kvq.partial_attention`, `kvq.merge_partials`,
-      `kvq.load_tile`): attention as online softmax over token ranges;
+      `kvq.load_tile`, `kvq.load_given`): attention as online softmax over token
+      ranges;
     - value level (`kvq.quantize`, `kvq.dequantize`, `kvq.count_saturated`,
-      `kvq.pack`, `kvq.unpack`): the arithmetic of one format.
+      `kvq.rotate`, `kvq.pack`, `kvq.unpack`): the arithmetic of one format.
 
     Keys act before the softmax and values after it, so every op that takes both
     takes two caches with formats of their own.

@@ -316,6 +316,47 @@ def KVQ_FromComponentsOp : KVQ_Op<"from_components", [Pure]> {
   let hasVerifier = 1;
 }
 
+def KVQ_SplitSegmentsOp : KVQ_Op<"split_segments", [Pure]> {
+  let summary = "the segments of a cache, as caches";
+  let description = [{
+    A cache whose format is `#kvq.segments` as one cache for each segment, with
+    its channels as head_dim, its format, and the windows of the whole; an exact
+    segment has none. They are the same storage: expanding the op regroups
+    components. `kvq.join_segments` is the inverse.
+
+    Errors: a cache without segments; results that are not these caches.
+
+    ```mlir
+    %latent, %rope = kvq.split_segments %c : !c -> !latent, !rope
+    ```
+  }];
+  let arguments = (ins KVQ_CacheType:$cache);
+  let results = (outs Variadic<KVQ_CacheType>:$parts);
+  let assemblyFormat = [{
+    $cache attr-dict `:` type($cache) `->` type($parts)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVQ_JoinSegmentsOp : KVQ_Op<"join_segments", [Pure]> {
+  let summary = "caches of segments, as one cache";
+  let description = [{
+    The cache that `kvq.split_segments` splits into its operands.
+
+    Errors: a result without segments; operands that are not its segments.
+
+    ```mlir
+    %c = kvq.join_segments %latent, %rope : !latent, !rope -> !c
+    ```
+  }];
+  let arguments = (ins Variadic<KVQ_CacheType>:$parts);
+  let results = (outs KVQ_CacheType:$cache);
+  let assemblyFormat = [{
+    $parts attr-dict `:` type($parts) `->` type($cache)
+  }];
+  let hasVerifier = 1;
+}
+
 def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
   let summary = "quantizes and stores new tokens";
   let description = [{
@@ -814,11 +855,11 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     region `codes`. The range may span pages, and is copied together then;
     `within_page` says that it does not.
 
-    Errors: a region that the cache does not have, result types other than
-    these, a tile of fewer than one token, a page table missing for the codes of a
-    paged cache or given elsewhere, `within_page` elsewhere. That the range lies in
-    the region, within one group, within `tile` and where it is said within one
-    page is up to whoever builds the op.
+    Errors: a cache with segments, a region that the cache does not have, result
+    types other than these, a tile of fewer than one token, a page table missing for
+    the codes of a paged cache or given elsewhere, `within_page` elsewhere. That the
+    range lies in the region, within one group, within `tile` and where it is said
+    within one page is up to whoever builds the op.
 
     ```mlir
     %0:2 = kvq.load_tile %c <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64}
@@ -861,8 +902,8 @@ def KVQ_LoadGivenOp : KVQ_Op<"load_given", [Pure]> {
     a component whose rows have n elements. It is the same for all sequences and
     tokens.
 
-    Errors: a component that the cache does not have or that is not given, a
-    result of another type than its row.
+    Errors: a cache with segments, a component that it does not have or that is not
+    given, a result of another type than its row.
 
     ```mlir
     %s = kvq.load_given %c <scales> at [%h]

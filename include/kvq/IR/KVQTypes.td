@@ -109,6 +109,11 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     What a layout puts into `records` has no component of its own. Rows start at
     a byte. Components start at a multiple of 64 bytes where kvq allocates them.
 
+    The format may be `#kvq.segments`: then each segment of channels is stored as
+    a cache of its own, with its own format and the windows of the whole (an exact
+    segment needs none), and the components are those of the segments, one after
+    the other, named `codes.0`, `scales.0`, `values.1`, ...
+
     R+n-1 rows are enough for the recent window: whole groups leave it before an
     append writes the ring, and are read from the ring or from the input of the
     append. A cache of R+n-1 = 0 rows has no recent window, and ops on it take no
@@ -121,12 +126,15 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     not fill whole bytes; a page of less than one token, or not of whole groups; a
     ring that holds no token beside the first ones, fewer of these than
     `exact_first`, fewer others than the exact window, or pages as well; more than
-    2^40 tokens anywhere.
+    2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
+    these rules, or one exact beside an exact window in pages; segments in a
+    ring, or with a rotation or a center.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
     "::mlir::Type":$elementType,
-    "::mlir::kvq::FormatInterface":$format,
+    // A FormatInterface, or SegmentsAttr.
+    "::mlir::Attribute":$rowFormat,
     "int64_t":$exactFirst,
     "std::optional<int64_t>":$recent,
     "std::optional<int64_t>":$residual,
@@ -134,6 +142,28 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     "std::optional<int64_t>":$ring,
     "int64_t":$keepFirst);
   let extraClassDeclaration = [{
+    /// The format of the whole row; null where it has segments.
+    ::mlir::kvq::FormatInterface getFormat() const {
+      return ::llvm::dyn_cast<::mlir::kvq::FormatInterface>(getRowFormat());
+    }
+    /// The segments of a row; null where it has one format.
+    ::mlir::kvq::SegmentsAttr getSegments() const {
+      return ::llvm::dyn_cast<::mlir::kvq::SegmentsAttr>(getRowFormat());
+    }
+    /// The caches that the segments by themselves are, in order; the cache
+    /// itself where its row has one format.
+    ::std::vector<CacheType> getSegmentCaches() const;
+    /// Whether all elements are kept as they are.
+    bool isExact() const;
+    /// Channels that a rotation mixes before quantization, and the type of what
+    /// is subtracted before; 0 and null without, and for segments.
+    int64_t getRotation() const {
+      return getFormat() ? getFormat().getRotation() : 0;
+    }
+    ::mlir::Type getCenterType() const {
+      return getFormat() ? getFormat().getCenterType() : ::mlir::Type();
+    }
+
     int64_t getBatch() const { return getShape()[0]; }
     int64_t getHeads() const { return getShape()[1]; }
     int64_t getCapacity() const { return getShape()[2]; }
@@ -141,7 +171,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     /// The token extent of a group.
     int64_t getTokenGroup() const;
-    /// KV heads of a group.
+    /// KV heads of a group; not for segments.
     int64_t getGroupHeads() const {
       return getFormat().getGroupHeads(getHeads());
     }
@@ -189,7 +219,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     CacheType withShape(::llvm::ArrayRef<int64_t> shape) const;
     /// The same cache with the rows of each sequence one after the other.
     CacheType withoutPages() const;
-    /// Index of the component `kind` in `getComponents`.
+    /// Index of the component `kind` in `getComponents`; not for segments.
     std::optional<unsigned> findComponent(ComponentKind kind) const;
   }];
   let hasCustomAssemblyFormat = 1;

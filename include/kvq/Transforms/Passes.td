@@ -377,6 +377,36 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
 }
 
+def SplitSegmentsPass : Pass<"kvq-split-segments", "::mlir::ModuleOp"> {
+  let summary = "Makes ops on caches with segments ops on the segments";
+  let description = [{
+    `kvq.empty`, `kvq.append`, `kvq.reorder` and `kvq.shift` of a cache whose format
+    is `#kvq.segments` become one op for each segment, between
+    `kvq.split_segments` and `kvq.join_segments`; the tokens that are appended
+    are sliced. Attention reads segments already (`kvq-decompose-attention`), and
+    `kvq-expand-caches` gives a segmented cache the components of its segments.
+
+    Of test/Transforms/split-segments.mlir, abridged:
+
+    ```mlir
+    %r = kvq.append ins(%x : tensor<1x1x?x576xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+    ```
+    becomes
+    ```mlir
+    %parts:2 = kvq.split_segments %c : !c -> !latent, !rope
+    %x0 = tensor.extract_slice %x[0, 0, 0, 0] [1, 1, %t, 512] [1, 1, 1, 1] : … to tensor<1x1x?x512xf16>
+    %0 = kvq.append ins(%x0 : tensor<1x1x?x512xf16>) lengths(%n : tensor<1xi64>) into(%parts#0 : !latent) -> !latent
+    %x1 = tensor.extract_slice %x[0, 0, 0, 512] [1, 1, %t, 64] [1, 1, 1, 1] : … to tensor<1x1x?x64xf16>
+    %1 = kvq.append ins(%x1 : tensor<1x1x?x64xf16>) lengths(%n : tensor<1xi64>) into(%parts#1 : !rope) -> !rope
+    %r = kvq.join_segments %0, %1 : !latent, !rope -> !c
+    ```
+
+    Numerics: bit-exact.
+  }];
+  let dependentDialects = [
+    "::mlir::kvq::KVQDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
   let summary = "Replaces caches by the tensors that they are stored in";
   let description = [{

@@ -223,7 +223,7 @@ static bool hasAnyWindow(const Plan &plan) {
 /// `kvq.truncate` names a type and no cache. Its flushed counts would be those
 /// of the caches that are cut.
 static LogicalResult verifyTruncate(TruncateOp op, ArrayRef<Plan> plans) {
-  if (op.getCache().getFormat().isExact() && llvm::any_of(plans, hasAnyWindow))
+  if (op.getCache().isExact() && llvm::any_of(plans, hasAnyWindow))
     return op.emitError()
            << "the policy gives caches a recent window, and what this op does "
               "to their flushed counts is not known: expected kvq.truncate of "

@@ -16,7 +16,7 @@ using namespace mlir::kvq;
 
 bool kvq::isExactCache(Type type) {
   auto cache = dyn_cast<CacheType>(type);
-  return cache && cache.getFormat().isExact();
+  return cache && cache.isExact();
 }
 
 SmallVector<PolicyKey> CacheClass::getKeys() const {

@@ -67,6 +67,39 @@ struct FromComponentsPattern : OpConversionPattern<FromComponentsOp> {
   }
 };
 
+/// A cache's components are those of its segments, one after the other.
+struct SplitSegmentsPattern : OpConversionPattern<SplitSegmentsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(SplitSegmentsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ValueRange rest = adaptor.getCache();
+    SmallVector<ValueRange> parts;
+    for (CacheType part : op.getCache().getType().getSegmentCaches()) {
+      size_t count = part.getComponents().size();
+      parts.push_back(rest.take_front(count));
+      rest = rest.drop_front(count);
+    }
+    rewriter.replaceOpWithMultiple(op, parts);
+    return success();
+  }
+};
+
+struct JoinSegmentsPattern : OpConversionPattern<JoinSegmentsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(JoinSegmentsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> components;
+    for (ValueRange part : adaptor.getParts())
+      llvm::append_range(components, part);
+    rewriter.replaceOpWithMultiple(op, {components});
+    return success();
+  }
+};
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -112,9 +145,9 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
-  return isa<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp, LoadGivenOp,
-             ReorderOp, ShiftOp, func::FuncOp, func::CallOp, func::ReturnOp,
-             scf::ForOp, scf::IfOp,
+  return isa<EmptyOp, FromComponentsOp, SplitSegmentsOp, JoinSegmentsOp,
+             AppendOp, LoadTileOp, LoadGivenOp, ReorderOp, ShiftOp,
+             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
              scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
              cf::CondBranchOp>(op);
 }
@@ -194,8 +227,9 @@ struct SignatureAttributes {
 /// Every op is legal once no cache is left in its types.
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
-  target.addIllegalOp<EmptyOp, FromComponentsOp, AppendOp, LoadTileOp,
-                      LoadGivenOp, ReorderOp, ShiftOp, TruncateOp>();
+  target.addIllegalOp<EmptyOp, FromComponentsOp, SplitSegmentsOp,
+                      JoinSegmentsOp, AppendOp, LoadTileOp, LoadGivenOp,
+                      ReorderOp, ShiftOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
     return converter.isSignatureLegal(op.getFunctionType());
@@ -216,7 +250,8 @@ void ExpandCachesPass::runOnOperation() {
   ConversionTarget target(getContext());
   configureTarget(target, converter);
   RewritePatternSet patterns(&getContext());
-  patterns.add<EmptyPattern, FromComponentsPattern>(converter, &getContext());
+  patterns.add<EmptyPattern, FromComponentsPattern, SplitSegmentsPattern,
+               JoinSegmentsPattern>(converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
   populateReorderPatterns(converter, patterns);
