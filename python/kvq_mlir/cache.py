@@ -116,9 +116,9 @@ class Cache:
     the pages of each sequence, [batch, max_pages] integers, where the caller wants to choose: entry i is the page of
     quantized tokens i*page to (i+1)*page, and entries behind the last of them are never read. Pages are then neither
     taken nor shared: appends write where the table says, reorder and fork copy into the pages of their targets.
-    ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and the
-    newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence may
-    become, and takes no memory.
+    ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and
+    the newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence
+    may become, and takes no memory.
     given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
     [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
     [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim].
@@ -130,11 +130,11 @@ class Cache:
     keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
     tokens wait exact (recent + n, or residual, above 1).
 
-    Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity, exact_first,
-    recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a page that is not
-    whole groups, say), pages or a page table without page, and for what is given: where it is missing, has no use, is
-    of another shape, or holds values that are not allowed (a scale that is zero, negative or NaN, say). TypeError if
-    fmt is no Format, and where something given is of another dtype; MemoryError where there is not enough.
+    Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity,
+    exact_first, recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a
+    page that is not whole groups, say), pages or a page table without page, and for what is given: where it is missing,
+    has no use, is of another shape, or holds values that are not allowed (a scale that is zero, negative or NaN, say).
+    TypeError if fmt is no Format, and where something given is of another dtype; MemoryError where there is not enough.
     """
 
     def __init__(
@@ -179,7 +179,8 @@ class Cache:
             self.has_window = has_window(fmt, recent, residual)
             self.type, self.dynamic_type = (  # one kernel serves every capacity
                 cache_type(
-                    *(batch, kv_heads, tokens, head_dim, fmt, dtype, exact_first, recent, residual, page, ring, keep_first)
+                    *(batch, kv_heads, tokens, head_dim, fmt, dtype),
+                    *(exact_first, recent, residual, page, ring, keep_first),
                 )
                 for tokens in (capacity, "?")
             )
@@ -246,8 +247,9 @@ class Cache:
         [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first [batch, kv_heads, exact_first, head_dim],
         recent
         [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
-        bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of batch,
-        and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0", "values.1".
+        bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of
+        batch, and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
+        "values.1".
         """
         return dict(self._storage)
 
@@ -302,12 +304,13 @@ class Cache:
         return saturated[0] if saturated else None
 
     def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int]) -> None:
-        """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool: page * page size + row.
+        """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool.
 
-        A negative slot leaves its token out; the last token for a slot stays. lengths: the tokens of each sequence
-        from now on. For caches with a given page table, groups of one token and no exact windows; that the slots are
-        those of the table's pages is up to the caller. Raises `Error`, a ValueError, with what was expected and found,
-        and writes nothing then: for another cache, a wrong shape, a slot beyond the pool, a length beyond the capacity.
+        A slot is page * page size + row. A negative slot leaves its token out; the last token for a slot stays.
+        lengths: the tokens of each sequence from now on. For caches with a given page table, groups of one token and
+        no exact windows; that the slots are those of the table's pages is up to the caller. Raises `Error`, a
+        ValueError, with what was expected and found, and writes nothing then: for another cache, a wrong shape, a slot
+        beyond the pool, a length beyond the capacity.
         """
         element = element_text("the tokens", x)
         if self._pages is None or not self._pages.is_given:
@@ -347,15 +350,16 @@ class Cache:
 
     def _pools(self) -> list[np.ndarray]:
         """The arrays with pages as their first axis."""
-        return [array for name, array in self._storage.items() if name not in {"first", "recent", *self._given}]
+        kinds = {name: name.partition(".")[0] for name in self._storage if name not in self._given}
+        return [self._storage[name] for name, kind in kinds.items() if kind not in ("first", "recent")]
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
 
         Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer
         exact tokens than the window holds, until appends have filled it again; with groups of several tokens it has to
-        lie on the border of a group. A ring cannot go back to tokens that it has written over. Raises `Error`, a ValueError, with what was expected and found, and changes
-        nothing then.
+        lie on the border of a group. A ring cannot go back to tokens that it has written over. Raises `Error`, a
+        ValueError, with what was expected and found, and changes nothing then.
         """
         kept = self._check_lengths(lengths)
         for b, length in enumerate(kept.tolist()):
@@ -374,8 +378,9 @@ class Cache:
         """Sequence b becomes a copy of what sequence indices[b] was: codes, metadata, exact tokens and counts.
 
         In place, and only rows that hold something are copied; a sequence that keeps its index is not touched. Pages
-        that the cache takes by itself are shared, not copied. Where sequences change places, one at a time waits in a cache of one sequence: memory peaks at nbytes plus
-        nbytes / batch. Raises `Error`, a ValueError, for an index out of range, and changes nothing then.
+        that the cache takes by itself are shared, not copied. Where sequences change places, one at a time waits in a
+        cache of one sequence: memory peaks at nbytes plus nbytes / batch. Raises `Error`, a ValueError, for an index
+        out of range, and changes nothing then.
         """
         sources = self._check_indices(indices, self.batch)
         copy_sequences(self, sources)
@@ -470,8 +475,8 @@ class Cache:
             self._ring.check_cut(b, length)
 
     def dequantize(self, out: np.ndarray | None = None) -> np.ndarray:
-        """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and where
-        a ring does not hold them.
+        """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and
+        where a ring does not hold them.
 
         Rebuilt by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
         given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous

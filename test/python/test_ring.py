@@ -89,8 +89,8 @@ def test_a_ring_equals_the_oracle(text, windows, ring, rng):
 
 @pytest.mark.parametrize("text, n", [(EXACT, 1), ("codes = i8, group = [1, 32], scale = f32", 1), (PER_CHANNEL, 4)])
 def test_window_of_eight_with_two_sinks(text, n):
-    """Token t has value t, for t = 1 ... 25: uniform attention over the first two and the newest six gives 17.25 (mlx-lm
-    #1573, #1584, transformers#37574)."""
+    """Token t has value t, for t = 1 ... 25: uniform attention over the first two and the newest six gives 17.25
+    (mlx-lm#1573, #1584, transformers#37574)."""
     window = {} if n == 1 else dict(recent=0)
     tokens = np.broadcast_to(np.arange(1, 26, dtype=np.float32)[:, None], (1, HEADS, 25, DIM))
     q = np.zeros((1, HEADS, 1, DIM), np.float32)

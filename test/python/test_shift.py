@@ -46,7 +46,9 @@ def test_shift_moves_bits(text, windows, paging, rng):
         begin[2] = 77
         before, lengths = cache.dequantize(), cache.lengths
         rows = {
-            name: [stored_rows(cache, name, b, stored[b] // (n if name in ("scales", "zeros") else 1)) for b in range(3)]
+            name: [
+                stored_rows(cache, name, b, stored[b] // (n if name in ("scales", "zeros") else 1)) for b in range(3)
+            ]
             for name in cache.storage()
             if name not in ("first", "recent")
         }
