@@ -95,9 +95,11 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("rule", "scale"): lambda rule, scale: "nearest" not in rule or scale in ("f16", "bf16", "f32"),
     ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
-    ("range", "layout"): lambda range_, layout: layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES,
+    ("range", "layout"): lambda range_, layout: (layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES)
+    and (range_ != "static" or layout in ("", "stream", "bias")),
     ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
     ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
+    ("span", "layout"): lambda span, layout: not span or layout in ("", "stream", "bias"),
     ("group", "layout"): lambda group, layout: layout not in ("record", "row", "pairs")
     or group.startswith("1,")
     or (layout == "pairs" and not group.startswith("*")),
