@@ -154,3 +154,8 @@ std::unique_ptr<Codec> kvq::getCodec(Attribute codes, RuleTies ties,
     return std::make_unique<FloatCodec>(cast<FloatType>(type), ties);
   return nullptr;
 }
+
+bool kvq::isExactCodes(Attribute codes) {
+  auto type = dyn_cast<TypeAttr>(codes);
+  return type && isa<NoneType>(type.getValue());
+}

@@ -54,6 +54,9 @@ public:
 std::unique_ptr<Codec> getCodec(Attribute codes, RuleTies ties = RuleTies::Even,
                                 RuleBounds bounds = RuleBounds::Symmetric);
 
+/// Whether a field `codes` keeps elements as they are: there is no codec then.
+bool isExactCodes(Attribute codes);
+
 /// The codec of a table of increasing values.
 std::unique_ptr<Codec> getCodebookCodec(ArrayRef<float> values, RuleTies ties);
 
