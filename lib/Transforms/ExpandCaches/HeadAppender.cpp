@@ -1,0 +1,423 @@
+//===- HeadAppender.cpp - New tokens of one head --------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For one head (or heads that share metadata together) of a sequence, in this
+// order:
+//
+//  1. tokens that belong to the exact first ones go to `first`;
+//  2. token groups that leave the recent window (all new tokens, where there is
+//     none) are gathered from the ring and from the input, quantized, packed
+//     and stored;
+//  3. the rest goes into the ring, over slots that step 2 has read.
+//
+// Everything between reading and writing rows of a component is on tensors of a
+// static size, so that it needs no allocation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadAppender.h"
+
+#include "kvq/IR/FloatArithmetic.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value NewTokens::extract(OpBuilder &builder, Location loc, Value sequence,
+                         Value head, Value row, OpFoldResult count) const {
+  RowSlice rows{sequence, head, row, count};
+  return isPacked ? rows.extractPacked(builder, loc, tensor)
+                  : rows.extract(builder, loc, tensor);
+}
+
+/// Rounds the rows `source` to the element type of `target`, into it:
+/// infinities and what is beyond the type become its largest finite value, NaN
+/// stays.
+static Value roundRows(OpBuilder &builder, Location loc, Value source,
+                       Value target) {
+  auto type = cast<RankedTensorType>(target.getType());
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(2));
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    linalg::YieldOp::create(nested, loc,
+                            buildRound(nested, loc,
+                                       buildExtend(nested, loc, args[0]),
+                                       type.getElementType()));
+  };
+  return linalg::GenericOp::create(builder, loc, type, source, target, maps,
+                                   iterators, body)
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void HeadAppender::loop(Value begin, Value end, int64_t step, LoopBody body) {
+  auto buildBody = [&](OpBuilder &nested, Location loc, Value iv,
+                       ValueRange carried) {
+    HeadAppender inner(nested, loc, cache, tokens, sequence, head, carried);
+    body(inner, iv);
+    scf::YieldOp::create(nested, loc, inner.components);
+  };
+  auto loop = scf::ForOp::create(builder, loc, begin, end, math.constant(step),
+                                 components, buildBody);
+  components = llvm::to_vector_of<Value>(loop.getResults());
+}
+
+void HeadAppender::forEachHead(HeadBody body) {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return body(*this);
+  loop(head, math.add(head, heads), /*step=*/1,
+       [&](HeadAppender &step, Value head) {
+         step.head = head;
+         body(step);
+       });
+}
+
+//===----------------------------------------------------------------------===//
+// Exact tokens
+//===----------------------------------------------------------------------===//
+
+/// Stores `count` new tokens from `newRow` of the input as the rows from
+/// `place` on.
+void HeadAppender::storeExact(ComponentKind kind, const RowPlace &place,
+                              Value newRow, OpFoldResult count) {
+  Value &component = getComponent(kind);
+  Value source = extractNew(builder, loc, newRow, count);
+  RowSlice slice = getRows(place, count);
+  Value target = slice.extract(builder, loc, component);
+  component = slice.insert(builder, loc,
+                           roundRows(builder, loc, source, target), component);
+}
+
+void HeadAppender::storeFirst() {
+  OpFoldResult one = builder.getIndexAttr(1);
+  loop(sequence.length, math.min(sequence.newLength, cache.getExactFirst()),
+       /*step=*/1, [&](HeadAppender &step, Value token) {
+         step.storeExact(ComponentKind::First, step.getWindowRow(token),
+                         step.getNewRow(token), one);
+       });
+}
+
+/// Stores the tokens of an exact cache, whose rows are their positions.
+void HeadAppender::storeValues() {
+  auto storeRun = [&](OpBuilder &nested, Location loc, Value token, Value count,
+                      ValueRange carried) {
+    HeadAppender run(nested, loc, cache, tokens, sequence, head, carried);
+    run.storeExact(ComponentKind::Values,
+                   sequence.rows.locate(nested, loc, token),
+                   run.getNewRow(token), count);
+    return run.components;
+  };
+  components = sequence.rows.forEachRun(
+      builder, loc, sequence.length, sequence.newLength, components, storeRun);
+}
+
+void HeadAppender::storeRecent() {
+  OpFoldResult one = builder.getIndexAttr(1);
+  Value quantizedEnd = math.add(sequence.newFlushed, cache.getExactFirst());
+  loop(math.max(sequence.length, quantizedEnd), sequence.newLength, /*step=*/1,
+       [&](HeadAppender &step, Value token) {
+         Value slot = getRingSlot(step.math, cache, token);
+         step.storeExact(ComponentKind::Recent, step.getWindowRow(slot),
+                         step.getNewRow(token), one);
+       });
+}
+
+//===----------------------------------------------------------------------===//
+// Quantized tokens
+//===----------------------------------------------------------------------===//
+
+/// The group of tokens from position `token`, in the cache's element type: of
+/// one head, or with an axis of the heads that share metadata.
+Value HeadAppender::gatherHeads(Value token) {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return gatherGroup(token);
+  int64_t size = cache.getTokenGroup(), headDim = cache.getHeadDim();
+  Value all = tensor::EmptyOp::create(builder, loc, {heads, size, headDim},
+                                      cache.getElementType());
+  auto type = RankedTensorType::get({size, headDim}, cache.getElementType());
+  auto gather = [&](OpBuilder &nested, Location loc, Value i,
+                    ValueRange carried) {
+    HeadAppender one(nested, loc, cache, tokens, sequence,
+                     IndexMath(nested, loc).add(head, i), components);
+    OpFoldResult zero = nested.getIndexAttr(0), unit = nested.getIndexAttr(1);
+    SmallVector<OpFoldResult> offsets = {i, zero, zero}, strides(3, unit);
+    SmallVector<OpFoldResult> sizes = {unit, nested.getIndexAttr(size),
+                                       nested.getIndexAttr(headDim)};
+    Value group = tensor::ExtractSliceOp::create(nested, loc, type, carried[0],
+                                                 offsets, sizes, strides);
+    group = one.fillGroup(token, group);
+    scf::YieldOp::create(nested, loc,
+                         tensor::InsertSliceOp::create(nested, loc, group,
+                                                       carried[0], offsets,
+                                                       sizes, strides)
+                             .getResult());
+  };
+  return scf::ForOp::create(builder, loc, math.constant(0),
+                            math.constant(heads), math.constant(1), all, gather)
+      .getResult(0);
+}
+
+/// The group of tokens of one head.
+Value HeadAppender::gatherGroup(Value token) {
+  Type elementType = cache.getElementType();
+  bool isRounded = getElementTypeOrSelf(tokens.tensor) == elementType;
+  bool isPrepared = cache.getFormat().getCore() != cache.getFormat();
+  // `kvq.quantize` reads an infinity as the largest value itself.
+  if (!cache.hasRecentWindow() && isRounded && !isPrepared)
+    return extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
+  Value group = tensor::EmptyOp::create(
+      builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
+  return fillGroup(token, group);
+}
+
+/// Fills `group` with the tokens of one head from position `token` on.
+Value HeadAppender::fillGroup(Value token, Value group) {
+  if (cache.hasRecentWindow())
+    return gatherWindow(token, group);
+  Value row =
+      extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
+  return roundRows(builder, loc, row, group);
+}
+
+/// Fills `group` with the tokens from position `token`: old ones from the ring,
+/// new ones from the input.
+Value HeadAppender::gatherWindow(Value token, Value group) {
+  Value ring = getComponent(ComponentKind::Recent);
+  OpFoldResult one = builder.getIndexAttr(1);
+  auto copyOld = [&](OpBuilder &nested, Location loc, Value i, Value target) {
+    IndexMath math(nested, loc);
+    Value slot = getRingSlot(math, cache, math.add(token, i));
+    Value source = getRows(getWindowRow(slot), one).extract(nested, loc, ring);
+    return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
+  };
+  Value first = getNewRow(token);
+  auto roundNew = [&](OpBuilder &nested, Location loc, Value i, Value target) {
+    IndexMath math(nested, loc);
+    Value source = extractNew(nested, loc, math.add(first, i), one);
+    return roundRows(nested, loc, source, target);
+  };
+  Value zero = math.constant(0), size = math.constant(cache.getTokenGroup());
+  Value old = math.min(math.max(math.sub(sequence.length, token), zero), size);
+  group = fillRows(builder, loc, group, zero, old, copyOld);
+  return fillRows(builder, loc, group, old, size, roundNew);
+}
+
+namespace {
+
+/// A component as one group writes it: its rows, and what they become.
+struct GroupTarget {
+  ComponentKind kind;
+  RowSlice slice;
+  Value rows;
+};
+
+} // namespace
+
+/// The row of a given component that serves the head; where heads share
+/// metadata, with an axis of `heads`.
+Value HeadAppender::extractGiven(ComponentKind kind, int64_t heads) {
+  std::optional<int64_t> axis;
+  if (cache.getGroupHeads() != 1)
+    axis = heads;
+  return extractGivenRow(builder, loc, cache, getComponent(kind), head, axis);
+}
+
+/// What is quantized in place of the elements `group`: centred and rotated, in
+/// f32 (rules R26 and R27).
+Value HeadAppender::prepareGroup(Value group) {
+  FormatInterface format = cache.getFormat();
+  if (format.getCore() == format)
+    return group;
+  Type f32 = builder.getF32Type();
+  auto type = cast<RankedTensorType>(group.getType());
+  int64_t rank = type.getRank();
+  Value scratch = tensor::EmptyOp::create(builder, loc, type.getShape(), f32);
+  AffineMap rows = builder.getMultiDimIdentityMap(rank);
+  SmallVector<Value> inputs = {group};
+  SmallVector<AffineMap> maps = {rows};
+  if (format.getCenterType()) {
+    inputs.push_back(extractGiven(ComponentKind::Means, cache.getGroupHeads()));
+    // One row for all tokens.
+    SmallVector<AffineExpr> means(rows.getResults());
+    means[rank - 2] = builder.getAffineConstantExpr(0);
+    maps.push_back(AffineMap::get(rank, 0, means, builder.getContext()));
+  }
+  maps.push_back(rows);
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value element = buildExtend(nested, loc, args[0]);
+    if (format.getCenterType()) {
+      element = arith::SubFOp::create(nested, loc, element,
+                                      buildExtend(nested, loc, args[1]));
+      element = buildClampToFinite(nested, loc, element, f32);
+    }
+    linalg::YieldOp::create(nested, loc, element);
+  };
+  Value prepared =
+      linalg::GenericOp::create(builder, loc, scratch.getType(), inputs,
+                                scratch, maps, iterators, body)
+          .getResult(0);
+  if (format.getRotation() == 0)
+    return prepared;
+  Value signs = extractGivenRow(builder, loc, cache,
+                                getComponent(ComponentKind::Signs), head);
+  return RotateOp::create(builder, loc, prepared.getType(), prepared, signs,
+                          prepared, format.getRotation(), /*inverse=*/false);
+}
+
+/// Quantizes `group` into the rows from `place` on: straight into the
+/// components, except for what is packed on the way.
+void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
+  FormatInterface format =
+      cache.getFormat().resolveHeads(cache.getHeads()).getCore();
+  int64_t size = cache.getTokenGroup();
+  RowSlice codeRows =
+      getGroupSlice(math, cache, place, head, ComponentKind::Codes);
+  RowSlice metadataRow =
+      getGroupSlice(math, cache, place, head, ComponentKind::Scales);
+  SmallVector<int64_t> codesShape = {size, cache.getHeadDim()};
+  if (int64_t heads = cache.getGroupHeads(); heads != 1) {
+    codeRows.heads = heads;
+    metadataRow.heads = 1;
+    codesShape.insert(codesShape.begin(), heads);
+  }
+  int64_t headDim = cache.getHeadDim();
+  RowLayout layout = format.getRowLayout(headDim);
+  auto getTarget = [&](ComponentKind kind) -> GroupTarget {
+    RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
+    return {kind, slice, slice.extract(builder, loc, getComponent(kind))};
+  };
+  auto store = [&](const GroupTarget &target, Value rows) {
+    Value &component = getComponent(target.kind);
+    component = target.slice.insert(builder, loc, rows, component);
+  };
+  bool isPacked = !layout.isUnpacked();
+  SmallVector<GroupTarget> packed, direct;
+  if (isPacked && layout.codes.exists())
+    packed.push_back(getTarget(ComponentKind::Codes));
+  if (layout.records.exists())
+    packed.push_back(getTarget(ComponentKind::Records));
+
+  // What quantization writes: scratch where that is packed.
+  SmallVector<Value> outputs;
+  SmallVector<bool> arePacked;
+  auto addOutput = [&](ComponentKind kind, bool isPacked,
+                       ArrayRef<int64_t> shape, Type type) {
+    arePacked.push_back(isPacked);
+    if (isPacked) {
+      outputs.push_back(tensor::EmptyOp::create(builder, loc, shape, type));
+      return;
+    }
+    direct.push_back(getTarget(kind));
+    outputs.push_back(direct.back().rows);
+  };
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  addOutput(ComponentKind::Codes, isPacked, codesShape, builder.getI8Type());
+  if (!format.hasStaticRange())
+    addOutput(ComponentKind::Scales, layout.storesScales(), {1, groups},
+              format.getScaleType());
+  if (Type zero = format.getZeroType(); zero && !format.hasStaticRange())
+    addOutput(ComponentKind::Zeros, layout.storesZeros(), {1, groups}, zero);
+  SmallVector<Value> given;
+  for (const StorageComponent &component : cache.getComponents())
+    if (goesWithCodes(component.kind) && component.given)
+      given.push_back(extractGiven(component.kind, /*heads=*/1));
+  SmallVector<Value> inputs = {prepareGroup(group)};
+  llvm::append_range(inputs, given);
+  auto quantize = QuantizeOp::create(
+      builder, loc, TypeRange(ValueRange(outputs)), format, inputs, outputs);
+
+  SmallVector<Value> packInputs, packOutputs, directRows;
+  for (auto [result, isPacked] :
+       llvm::zip_equal(quantize.getResults(), arePacked))
+    (isPacked ? packInputs : directRows).push_back(result);
+  if (isPacked) {
+    for (const GroupTarget &target : packed)
+      packOutputs.push_back(target.rows);
+    auto pack = PackOp::create(builder, loc, TypeRange(ValueRange(packOutputs)),
+                               format, packInputs, packOutputs);
+    for (auto [target, rows] : llvm::zip_equal(packed, pack.getResults()))
+      store(target, rows);
+  }
+  for (auto [target, rows] : llvm::zip_equal(direct, directRows))
+    store(target, rows);
+  if (countsSaturated()) {
+    SmallVector<Value> stored(quantize.getResults().drop_front());
+    llvm::append_range(stored, given);
+    countSaturated(inputs.front(), stored);
+  }
+}
+
+/// Adds the saturated elements of `group` to the count of its sequence and
+/// head.
+void HeadAppender::countSaturated(Value group, ValueRange metadata) {
+  Value &counts = components.back();
+  int64_t heads = cache.getGroupHeads();
+  SmallVector<int64_t> shape;
+  if (heads != 1)
+    shape.push_back(heads);
+  auto type = RankedTensorType::get(shape, builder.getI64Type());
+  SmallVector<OpFoldResult> place = {sequence.index, head};
+  SmallVector<OpFoldResult> ones(2, builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes = {ones[0], builder.getIndexAttr(heads)};
+  Value count = tensor::ExtractSliceOp::create(builder, loc, type, counts,
+                                               place, sizes, ones);
+  SmallVector<Value> inputs = {group};
+  llvm::append_range(inputs, metadata);
+  count = CountSaturatedOp::create(
+              builder, loc, type,
+              cache.getFormat().resolveHeads(cache.getHeads()).getCore(),
+              inputs, count)
+              .getResult();
+  counts = tensor::InsertSliceOp::create(builder, loc, count, counts, place,
+                                         sizes, ones);
+}
+
+void HeadAppender::flushGroups() {
+  loop(sequence.flushed, sequence.newFlushed, cache.getTokenGroup(),
+       [&](HeadAppender &step, Value row) {
+         Value token = step.math.add(row, cache.getExactFirst());
+         step.encodeGroup(step.gatherHeads(token),
+                          sequence.rows.locate(step.builder, step.loc, row));
+       });
+}
+
+SmallVector<Value> HeadAppender::store(const RowPlace &place) {
+  if (cache.getFormat().isExact())
+    storeExact(ComponentKind::Values, place, sequence.start,
+               builder.getIndexAttr(1));
+  else
+    encodeGroup(gatherHeads(sequence.length), place);
+  return components;
+}
+
+SmallVector<Value> HeadAppender::append() {
+  if (cache.getFormat().isExact()) {
+    storeValues();
+    return components;
+  }
+  if (cache.getExactFirst() != 0)
+    forEachHead([](HeadAppender &head) { head.storeFirst(); });
+  flushGroups();
+  if (cache.hasRecentWindow())
+    forEachHead([](HeadAppender &head) { head.storeRecent(); });
+  return components;
+}
