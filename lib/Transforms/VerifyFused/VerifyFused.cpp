@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Works on tensors and on buffers alike: both are followed through views to the
-// value that they are a part of, their root. A root of codes has its rows (the
-// channels of a token) as last axis; which axes of a view are tokens follows
-// from there. The checks are those of the pass description, by its numbers.
+// Works on tensors and on buffers alike. The checks are those of the pass
+// description, by its numbers.
 //
 //===----------------------------------------------------------------------===//
+
+#include "Bounds.h"
+#include "Views.h"
 
 #include "kvq/Transforms/Passes.h"
 
@@ -24,8 +25,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_VERIFYFUSEDPASS
@@ -34,214 +33,6 @@ namespace mlir::kvq {
 
 using namespace mlir;
 using namespace mlir::kvq;
-
-//===----------------------------------------------------------------------===//
-// Views and their roots
-//===----------------------------------------------------------------------===//
-
-/// What `value` shares its elements with, one step back: the source of a view,
-/// the destination of an op that writes to it, what a loop starts from. Null
-/// for a root.
-static Value getSource(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop =
-        dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
-    OpOperand *init = loop ? loop.getTiedLoopInit(argument) : nullptr;
-    return init ? init->get() : Value();
-  }
-  Operation *op = value.getDefiningOp();
-  if (isa<memref::SubViewOp, memref::ExpandShapeOp, memref::CollapseShapeOp,
-          memref::CastOp, tensor::ExtractSliceOp, tensor::ExpandShapeOp,
-          tensor::CollapseShapeOp, tensor::CastOp>(op))
-    return op->getOperand(0);
-  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
-    return insert.getDest();
-  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
-    return destination.getTiedOpOperand(cast<OpResult>(value))->get();
-  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
-    if (OpOperand *init = loop.getTiedLoopInit(cast<OpResult>(value)))
-      return init->get();
-  return {};
-}
-
-static Value getRoot(Value value) {
-  while (Value source = getSource(value)) {
-    if (!isa<ShapedType>(source.getType()))
-      break;
-    value = source;
-  }
-  return value;
-}
-
-/// For each axis of `slice`, the axis of its source.
-template <typename SliceOp>
-static SmallVector<int64_t> getSourceAxes(SliceOp slice) {
-  llvm::SmallBitVector dropped = slice.getDroppedDims();
-  SmallVector<int64_t> axes;
-  for (int64_t axis = 0, rank = slice.getSourceType().getRank(); axis < rank;
-       ++axis)
-    if (!dropped.test(axis))
-      axes.push_back(axis);
-  return axes;
-}
-
-/// The axes of the source, for a view that takes a part of it.
-static std::optional<SmallVector<int64_t>> getSliceAxes(Operation *op) {
-  if (auto slice = dyn_cast_or_null<tensor::ExtractSliceOp>(op))
-    return getSourceAxes(slice);
-  if (auto subview = dyn_cast_or_null<memref::SubViewOp>(op))
-    return getSourceAxes(subview);
-  return std::nullopt;
-}
-
-/// The groups of axes that a reshape splits or joins.
-static SmallVector<ReassociationIndices> getReassociation(Operation *op) {
-  if (auto reshape = dyn_cast<tensor::ExpandShapeOp>(op))
-    return reshape.getReassociationIndices();
-  if (auto reshape = dyn_cast<memref::ExpandShapeOp>(op))
-    return reshape.getReassociationIndices();
-  if (auto reshape = dyn_cast<tensor::CollapseShapeOp>(op))
-    return reshape.getReassociationIndices();
-  return cast<memref::CollapseShapeOp>(op).getReassociationIndices();
-}
-
-/// For each axis of codes, whether it counts tokens (or heads or sequences)
-/// rather than channels. One axis of tokens alone stands for a row of unknown
-/// origin, and counts.
-static SmallVector<bool> getTokenAxes(Value codes) {
-  int64_t rank = cast<ShapedType>(codes.getType()).getRank();
-  Value source = getSource(codes);
-  if (!source || !isa<ShapedType>(source.getType())) {
-    SmallVector<bool> axes(rank, true);
-    if (rank > 1)
-      axes.back() = false;
-    return axes;
-  }
-  SmallVector<bool> sourceAxes = getTokenAxes(source);
-  Operation *op = codes.getDefiningOp();
-  if (std::optional<SmallVector<int64_t>> kept = getSliceAxes(op))
-    return llvm::map_to_vector(
-        *kept, [&](int64_t axis) { return bool(sourceAxes[axis]); });
-  if (isa_and_nonnull<memref::ExpandShapeOp, tensor::ExpandShapeOp>(op)) {
-    SmallVector<bool> axes(rank);
-    for (auto [isToken, group] : llvm::zip(sourceAxes, getReassociation(op)))
-      for (int64_t axis : group)
-        axes[axis] = isToken;
-    return axes;
-  }
-  if (isa_and_nonnull<memref::CollapseShapeOp, tensor::CollapseShapeOp>(op)) {
-    auto sourceType = cast<ShapedType>(source.getType());
-    return llvm::map_to_vector(
-        getReassociation(op), [&](const ReassociationIndices &group) {
-          return llvm::any_of(group, [&](int64_t axis) {
-            return sourceAxes[axis] && sourceType.getDimSize(axis) != 1;
-          });
-        });
-  }
-  return sourceAxes;
-}
-
-//===----------------------------------------------------------------------===//
-// Bounds
-//===----------------------------------------------------------------------===//
-
-using Bound = std::optional<int64_t>;
-
-/// Product of bounds; nothing where a factor has none or it overflows.
-static Bound multiply(Bound left, Bound right) {
-  int64_t product;
-  if (!left || !right || llvm::MulOverflow(*left, *right, product))
-    return std::nullopt;
-  return product;
-}
-
-/// The axis of a reshape's source that `axis` of its result is, if it is one.
-static std::optional<int64_t> getUnreshapedAxis(Operation *reshape,
-                                                int64_t axis) {
-  bool isExpand = isa<memref::ExpandShapeOp, tensor::ExpandShapeOp>(reshape);
-  for (auto [index, group] : llvm::enumerate(getReassociation(reshape))) {
-    if (group.size() != 1)
-      continue;
-    if (isExpand && group.front() == axis)
-      return index;
-    if (!isExpand && static_cast<int64_t>(index) == axis)
-      return group.front();
-  }
-  return std::nullopt;
-}
-
-/// A constant that the extent of an axis does not pass: the extent, that of the
-/// storage which it is cut from, or what the arithmetic of its size tells.
-static Bound getExtentBound(Value value, int64_t axis) {
-  Value part = value;
-  int64_t partAxis = axis;
-  while (true) {
-    auto type = cast<ShapedType>(part.getType());
-    if (!type.isDynamicDim(partAxis))
-      return type.getDimSize(partAxis);
-    Operation *op = part.getDefiningOp();
-    if (std::optional<SmallVector<int64_t>> kept = getSliceAxes(op))
-      partAxis = (*kept)[partAxis];
-    else if (isa_and_nonnull<memref::ExpandShapeOp, memref::CollapseShapeOp,
-                             tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
-                 op)) {
-      std::optional<int64_t> kept = getUnreshapedAxis(op, partAxis);
-      if (!kept)
-        break;
-      partAxis = *kept;
-    }
-    Value source = getSource(part);
-    if (!source || !isa<ShapedType>(source.getType()))
-      break;
-    part = source;
-  }
-  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
-      presburger::BoundType::UB, {value, axis}, /*stopCondition=*/nullptr,
-      /*closedUB=*/true);
-  return succeeded(bound) ? Bound(std::max<int64_t>(*bound, 0)) : std::nullopt;
-}
-
-/// A constant that the bytes of `value` do not pass.
-static Bound getByteBound(Value value) {
-  auto type = cast<ShapedType>(value.getType());
-  if (!type.getElementType().isIntOrFloat())
-    return std::nullopt;
-  Bound bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (int64_t axis = 0, rank = type.getRank(); axis < rank; ++axis)
-    bytes = multiply(bytes, getExtentBound(value, axis));
-  return bytes;
-}
-
-/// The lesser of two bounds.
-static Bound tighten(Bound left, Bound right) {
-  return left && right ? std::min(*left, *right) : left ? left : right;
-}
-
-static std::string describe(Bound bound, StringRef unit) {
-  if (!bound)
-    return ("an unbounded number of " + unit).str();
-  return (Twine(*bound) + " " + unit).str();
-}
-
-/// True if `value` is computed by index arithmetic from nothing but constants
-/// and values that `isAllowed` accepts.
-static bool derivesFrom(Value value,
-                        llvm::function_ref<bool(Value)> isAllowed) {
-  SmallVector<Value> worklist = {value};
-  DenseSet<Value> seen;
-  while (!worklist.empty()) {
-    Value current = worklist.pop_back_val();
-    if (!seen.insert(current).second || isAllowed(current))
-      continue;
-    Operation *op = current.getDefiningOp();
-    if (!op)
-      return false;
-    if (!isa<arith::ArithDialect, affine::AffineDialect>(op->getDialect()))
-      return false;
-    llvm::append_range(worklist, op->getOperands());
-  }
-  return true;
-}
 
 //===----------------------------------------------------------------------===//
 // The pass
@@ -387,6 +178,26 @@ LogicalResult VerifyFusedPass::verifyComputation(linalg::LinalgOp op) {
 //===----------------------------------------------------------------------===//
 // (2) Allocations
 //===----------------------------------------------------------------------===//
+
+/// True if `value` is computed by index arithmetic from nothing but constants
+/// and values that `isAllowed` accepts.
+static bool derivesFrom(Value value,
+                        llvm::function_ref<bool(Value)> isAllowed) {
+  SmallVector<Value> worklist = {value};
+  DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value current = worklist.pop_back_val();
+    if (!seen.insert(current).second || isAllowed(current))
+      continue;
+    Operation *op = current.getDefiningOp();
+    if (!op)
+      return false;
+    if (!isa<arith::ArithDialect, affine::AffineDialect>(op->getDialect()))
+      return false;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return true;
+}
 
 /// True for the number of a work item: an induction variable of `scf.forall`.
 static bool isWorkItem(Value value) {
