@@ -2,16 +2,6 @@
 
 !c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
 
-func.func @select(%p: i1, %a: !c, %b: !c) -> !c {
-  // expected-error@+1 {{op 'arith.select' carries a !kvq.cache that kvq-expand-caches cannot expand}}
-  %0 = arith.select %p, %a, %b : !c
-  return %0 : !c
-}
-
-// -----
-
-!c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
-
 // Each of them is reported.
 func.func @unlowered(%q: tensor<1x2x1x64xf32>, %c: !c, %lengths: tensor<1xi64>) -> (tensor<1x2x1x64xf32>, !c) {
   // expected-error@+1 {{op 'kvq.attention' carries a !kvq.cache that kvq-expand-caches cannot expand}}

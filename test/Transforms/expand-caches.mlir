@@ -274,3 +274,18 @@ func.func @shared_scales(%c: !c, %b: index, %h: index, %lo: index, %hi: index) -
       : !c -> tensor<?x64xi8>, tensor<?x4xf16>
   return %0#1 : tensor<?x4xf16>
 }
+
+// -----
+
+// A choice between caches is one between their components.
+
+// CHECK-LABEL: func.func @choice(
+// CHECK-SAME:    %[[P:[^:]*]]: i1, %[[A:[^:]*]]: tensor<1x2x?x64xi8>, %[[AS:[^:]*]]: tensor<1x2x?x2xf16>, %[[B:[^:]*]]: tensor<1x2x?x64xi8>, %[[BS:[^:]*]]: tensor<1x2x?x2xf16>
+// CHECK-DAG:     %[[C:.*]] = arith.select %[[P]], %[[A]], %[[B]] : tensor<1x2x?x64xi8>
+// CHECK-DAG:     %[[S:.*]] = arith.select %[[P]], %[[AS]], %[[BS]] : tensor<1x2x?x2xf16>
+// CHECK:         return %[[C]], %[[S]]
+!c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
+func.func @choice(%p: i1, %a: !c, %b: !c) -> !c {
+  %0 = arith.select %p, %a, %b : !c
+  return %0 : !c
+}

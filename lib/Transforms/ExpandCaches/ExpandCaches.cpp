@@ -67,6 +67,24 @@ struct FromComponentsPattern : OpConversionPattern<FromComponentsOp> {
   }
 };
 
+/// One of two caches: as canonicalization writes a branch that does nothing
+/// else.
+struct SelectPattern : OpConversionPattern<arith::SelectOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::SelectOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> components;
+    for (auto [yes, no] :
+         llvm::zip_equal(adaptor.getTrueValue(), adaptor.getFalseValue()))
+      components.push_back(arith::SelectOp::create(
+          rewriter, op.getLoc(), adaptor.getCondition().front(), yes, no));
+    rewriter.replaceOpWithMultiple(op, {components});
+    return success();
+  }
+};
+
 /// A cache's components are those of its segments, one after the other.
 struct SplitSegmentsPattern : OpConversionPattern<SplitSegmentsOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -149,7 +167,7 @@ static bool isExpandable(Operation *op) {
              AppendOp, LoadTileOp, LoadGivenOp, ReorderOp, ShiftOp,
              func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
              scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
-             cf::CondBranchOp>(op);
+             cf::CondBranchOp, arith::SelectOp>(op);
 }
 
 static bool mentionsCache(Type type) {
@@ -251,7 +269,7 @@ void ExpandCachesPass::runOnOperation() {
   configureTarget(target, converter);
   RewritePatternSet patterns(&getContext());
   patterns.add<EmptyPattern, FromComponentsPattern, SplitSegmentsPattern,
-               JoinSegmentsPattern>(converter, &getContext());
+               JoinSegmentsPattern, SelectPattern>(converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
   populateReorderPatterns(converter, patterns);
