@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import _kvq
 from .decode_step import measure_step
-from .format import Format
+from .format import Format, Segments
 from .policy import Choice, Policy
 from .shapes import MODELS, Shape, find_model
 from .text import InputError
@@ -161,13 +161,25 @@ def choose(shape: Shape, arguments: argparse.Namespace) -> list[Choice]:
         raise InputError(f"--policy: {error}") from error
 
 
+def _parse_format(text: str) -> Format | Segments:
+    """Segments, "[0:512] = …, [512:576] = …", a format or the name of a preset."""
+    if text.lstrip().startswith("["):
+        return Segments(text)
+    return Format(text) if "=" in text else Format.preset(text)
+
+
+def _keeps_latent_apart(fmt: Format | Segments, latent: int) -> bool:
+    """Whether the first channels of a row, which are the values too, have formats of their own, or are exact."""
+    return fmt.is_exact or (isinstance(fmt, Segments) and any(end == latent for _, end, _ in fmt.parts))
+
+
 def _choose_side(
     shape: Shape, side: str, arguments: argparse.Namespace, windows: dict[str, dict[str, int]]
 ) -> list[Choice]:
     """All layers alike. Exact formats have no windows."""
     try:
         text = getattr(arguments, side) or "codes = none"
-        fmt = Format(text) if "=" in text else Format.preset(text)
+        fmt = _parse_format(text)
     except _kvq.Error as error:
         raise InputError(f"--{side}: {error}") from error
     kept = {}
@@ -187,10 +199,11 @@ def make_sides(shape: Shape, choices: list[Choice], dtype: str) -> dict[str, Sid
                 caches.footprint(1)
             except _kvq.Error as error:
                 raise InputError(f"--{name}: {error}") from error
-            if shape.latent_values is not None and not caches.kind.format.is_exact:
+            latent = shape.latent_values
+            if latent is not None and not _keeps_latent_apart(caches.kind.format, latent):
                 raise InputError(
-                    f"--keys: expected 'codes = none' for a latent row, which needs one format for its latent and one "
-                    f"for its RoPE channels, found '{caches.kind.format}'"
+                    f"--keys: expected 'codes = none' for a latent row, or segments with a border at channel {latent}, "
+                    f"between its latent and its RoPE channels, found '{caches.kind.format}'"
                 )
     return sides
 
@@ -234,9 +247,9 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
 
 def add_step(result: dict, shape: Shape, choices: list[Choice], dtype: str, splits: int) -> None:
     """Adds what a decode step needs beside the caches, and with it the peak. Null for latent rows, whose attention over
-    one cache cannot be compiled."""
+    one cache cannot be compiled, and for segments, which no policy can say."""
     result["decode_step"] = None
-    if shape.latent_values is not None:
+    if shape.latent_values is not None or any(isinstance(choice.format, Segments) for choice in choices):
         return
     step = measure_step(shape, choices, result["concurrency"], dtype, splits)
     result["decode_step"] = step
@@ -349,7 +362,7 @@ def _text(result: dict, title: str, shape: Shape, names: list[str], dtype: str) 
     )
     if shape.latent_values is not None:
         meaning += (
-            f" The row is an exact latent one (MLA): its first {shape.latent_values} channels are the values, a view "
+            f" The row is a latent one (MLA): its first {shape.latent_values} channels are the values, a view "
             "that takes no bytes of its own."
         )
     return "\n".join([*lines, "", textwrap.fill(meaning, 118)])
@@ -369,7 +382,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="formats and windows by layer, side and heads: a module with the attribute kvq.policy",
     )
     for name in ("keys", "values"):
-        parser.add_argument(f"--{name}", metavar="FORMAT", help=f"format of quantized {name} (default: codes = none)")
+        parser.add_argument(f"--{name}", metavar="FORMAT", help=f"format of {name}, preset or segments (default: codes = none)")
     parser.add_argument(
         "--recent",
         type=int,

@@ -214,6 +214,19 @@ def test_models(capsys, model, shape, f16):
     assert ("values" in result) == (model != "deepseek-v3")
 
 
+LATENT = "[0:512] = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32>, [512:576] = none"
+
+
+def test_latent_rows_of_segments(capsys):
+    """vLLM's fp8 rows of 656 bytes in DeepSeek-V3's 61 layers: codes, four scales, 64 exact channels."""
+    result = run_json(capsys, "--model", "deepseek-v3", "--keys", LATENT, "--tokens", "10", "--memory", "1MB")
+    parts = {"codes": 61 * 512, "scales": 61 * 16, "values": 61 * 128, "padding": 0, "total": 61 * 656}
+    assert result["keys"]["bytes_per_token"] == parts
+    assert result["total"]["retained_bytes"] == 10 * 61 * 656
+    assert result["memory"]["most_tokens"] < 1_000_000 // (61 * 656) + 1
+    assert result["decode_step"] is None
+
+
 # --- the command: what fits ----------------------------------------------------------------------------------------
 
 WINDOWS = ("--keys", K4_PER_CHANNEL, "--values", I4, "--recent", "32", "0", "--exact-first", "5")
@@ -513,6 +526,11 @@ def test_windows_that_do_not_fit(capsys):
             "--values: group of 32 channels does not divide head_dim 80",
         ),
         (["--model", "deepseek-v3", "--keys", I4], "--keys: expected 'codes = none' for a latent row.*'codes = i4"),
+        (
+            ["--model", "deepseek-v3", "--keys", LATENT.replace("512", "384")],
+            "--keys: .*segments with a border at channel 512.*384",
+        ),
+        (["--model", "deepseek-v3", "--keys", LATENT.replace("576", "570")], "--keys: .*576.*570"),
         (["--model", "deepseek-v3", "--values", "codes = none"], "--values: expected none for a latent row"),
         (
             ["--layers", "1", "--kv-heads", str(1 << 40), "--head-dim", "128", "--tokens", str(1 << 40)],
