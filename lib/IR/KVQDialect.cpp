@@ -90,6 +90,23 @@ void KVQDialect::printAttribute(Attribute attribute,
 }
 
 //===----------------------------------------------------------------------===//
+// Work items
+//===----------------------------------------------------------------------===//
+
+int64_t WorkItemAttr::getMappingId() const { return getAxis(); }
+
+bool WorkItemAttr::isLinearMapping() const { return false; }
+
+int64_t WorkItemAttr::getRelativeIndex() const { return getAxis(); }
+
+ArrayAttr WorkItemAttr::getMapping(MLIRContext *context, int64_t rank) {
+  SmallVector<Attribute> axes;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    axes.push_back(WorkItemAttr::get(context, axis));
+  return ArrayAttr::get(context, axes);
+}
+
+//===----------------------------------------------------------------------===//
 // Attributes of other ops
 //===----------------------------------------------------------------------===//
 

@@ -63,6 +63,12 @@ private:
   Value runSplit();
   State createWorkspace();
 
+  scf::ForallOp createWorkItems(ArrayRef<OpFoldResult> extents,
+                                ValueRange outputs) {
+    return scf::ForallOp::create(
+        b, loc, extents, outputs,
+        WorkItemAttr::getMapping(b.getContext(), extents.size()));
+  }
   Item getItem(ValueRange ivs);
   SmallVector<OpFoldResult> getRowSizes(RankedTensorType type);
   Value loadQuery(const Item &item);
@@ -279,8 +285,7 @@ Value AttentionSplitter::runUnsplit() {
   SmallVector<OpFoldResult> items = {
       b.getIndexAttr(key.getBatch()), b.getIndexAttr(key.getHeads()),
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2)};
-  auto forall = scf::ForallOp::create(b, loc, items, op.getInit(),
-                                      /*mapping=*/std::nullopt);
+  auto forall = createWorkItems(items, op.getInit());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   Item item = getItem(forall.getInductionVars());
@@ -329,8 +334,7 @@ Value AttentionSplitter::runSplit() {
   SmallVector<Value> workspace = createWorkspace().values();
 
   // Every split on its own, into the workspace.
-  auto partials = scf::ForallOp::create(b, loc, splitItems, workspace,
-                                        /*mapping=*/std::nullopt);
+  auto partials = createWorkItems(splitItems, workspace);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(partials.getTerminator());
@@ -351,8 +355,7 @@ Value AttentionSplitter::runSplit() {
   }
 
   // Then each item merges its splits, in order.
-  auto merges = scf::ForallOp::create(b, loc, items, op.getInit(),
-                                      /*mapping=*/std::nullopt);
+  auto merges = createWorkItems(items, op.getInit());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(merges.getTerminator());
   SmallVector<Value> ivs = merges.getInductionVars();

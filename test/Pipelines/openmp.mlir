@@ -17,9 +17,9 @@
 // CHECK-NEXT:      llvm.alloca
 // CHECK-NOT:       llvm.intr.stacksave
 // CHECK:           omp.wsloop {
-// CHECK-NEXT:        omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(3)
+// CHECK-NEXT:        omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(4)
 // CHECK:         omp.parallel {
-// CHECK:           omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(2)
+// CHECK:           omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(3)
 func.func @append(%x: tensor<2x8x?x64xf32>, %c: !c, %n: tensor<2xi64>) -> !c {
   %r = kvq.append ins(%x : tensor<2x8x?x64xf32>) lengths(%n : tensor<2xi64>)
     into(%c : !c) -> !c

@@ -68,7 +68,7 @@ func.func @decode(%q: tensor<2x32x3x128xf32>, %k: !kc, %v: !vc,
 //
 // CHECK-LABEL: func @all_visible(
 // CHECK-SAME: %[[LENGTHS:[a-z0-9]+]]: tensor<1xi64>, %[[KF:[a-z0-9]+]]: tensor<1xi64>, %[[VF:[a-z0-9]+]]: tensor<1xi64>
-// CHECK: scf.forall (%[[H:.+]], %[[I:.+]]) in (2, %{{.+}})
+// CHECK: scf.forall (%{{.+}}, %[[H:.+]], %[[I:.+]]) in (1, 2, %{{.+}})
 // CHECK: %[[N64:.+]] = tensor.extract %[[LENGTHS]]
 // CHECK: %[[N:.+]] = arith.index_cast %[[N64]]
 // CHECK: %[[KF64:.+]] = tensor.extract %[[KF]]

@@ -12,6 +12,7 @@ include "kvq/IR/KVQDialect.td"
 include "kvq/IR/KVQInterfaces.td"
 include "kvq/IR/KVQRules.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/Dialect/SCF/IR/DeviceMappingInterface.td"
 include "mlir/IR/EnumAttr.td"
 
 class KVQ_Attr<string name, string attrMnemonic, list<Trait> traits = []>
@@ -111,6 +112,23 @@ def KVQ_TokenRegionAttr : EnumAttr<KVQ_Dialect, KVQ_TokenRegion, "region"> {
     `recent` (exact, the newest tokens, in a ring).
   }];
   let assemblyFormat = "`<` $value `>`";
+}
+
+def KVQ_WorkItemAttr : KVQ_Attr<"WorkItem", "work_item",
+    [DeclareAttrInterfaceMethods<DeviceMappingAttrInterface>]> {
+  let summary = "an axis of an op's work items";
+  let description = [{
+    Maps a loop of an `scf.forall` to axis `axis` of the work items that an op was
+    split into: independent of one another, each for a thread of a CPU or a block
+    of a GPU. A mapped loop stays a loop where it has a single iteration.
+  }];
+  let parameters = (ins "int64_t":$axis);
+  let assemblyFormat = "`<` $axis `>`";
+  let extraClassDeclaration = [{
+    /// The mapping of a loop with `rank` induction variables.
+    static ::mlir::ArrayAttr getMapping(::mlir::MLIRContext *context,
+                                        int64_t rank);
+  }];
 }
 
 def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {

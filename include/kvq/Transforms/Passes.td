@@ -189,7 +189,7 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
       scf.forall.in_parallel {
         tensor.parallel_insert_slice %result into %o[%b, %row, %i, 0] [1, 4, 1, 64] …
       }
-    }
+    } {mapping = [#kvq.work_item<0>, #kvq.work_item<1>, #kvq.work_item<2>]}
     ```
 
     Errors: attention over a float tensor, which has no lowering of its own;
