@@ -9,7 +9,18 @@ from contextlib import contextmanager
 import numpy as np
 
 from . import _kvq
-from .checks import check_gaps, check_packed, check_room, check_starts, check_tokens
+from .arguments import check_type, element_text, output_array
+from .cache_types import cache_type, has_window
+from .checks import (
+    check_border,
+    check_gaps,
+    check_indices,
+    check_lengths,
+    check_packed,
+    check_room,
+    check_starts,
+    check_tokens,
+)
 from .compiler import kernel
 from .copies import copy_from, copy_sequences
 from .format import Format, Segments
@@ -19,66 +30,6 @@ from .ir import rebuild as _rebuild_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
 from .ring import Ring
-
-_ELEMENT_TEXTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
-
-
-def element_text(name: str, x: np.ndarray) -> str:
-    """MLIR's name of an array's type, "f16" or "f32"; TypeError for another."""
-    text = _ELEMENT_TEXTS.get(x.dtype) if isinstance(x, np.ndarray) else None
-    if text is None:
-        found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
-        raise TypeError(f"expected {name} as an array of float16 or float32, got {found}")
-    return text
-
-
-def check_type(name: str, value: object, expected: type) -> None:
-    """TypeError where an argument is of another type."""
-    if not isinstance(value, expected):
-        raise TypeError(f"expected {name} as a kvq_mlir.{expected.__name__}, got {type(value).__name__}")
-
-
-def cache_type(
-    batch: int,
-    kv_heads: int,
-    capacity: int | str,
-    head_dim: int,
-    fmt: Format | Segments,
-    dtype: str = "f16",
-    exact_first: int = 0,
-    recent: int = 0,
-    residual: int | None = None,
-    page: int | None = None,
-    ring: int | None = None,
-    keep_first: int = 0,
-) -> str:
-    """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
-    windows = f", exact_first = {exact_first}" if exact_first else ""
-    if recent or (residual is None and has_window(fmt, recent)):
-        windows += f", recent = {recent}"
-    if residual is not None:
-        windows += f", residual = {residual}"
-    if page is not None:
-        windows += f", page = {page}"
-    if ring is not None:
-        windows += f", ring = {ring}"
-    if keep_first:
-        windows += f", keep_first = {keep_first}"
-    return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, {fmt.attribute}{windows}>"
-
-
-def has_window(fmt: Format | Segments, recent: int, residual: int | None = None) -> bool:
-    """Whether the newest tokens wait exact, by choice or until their group is full."""
-    return recent + (residual or fmt.tokens) > 1
-
-
-def output_array(out: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
-    """`out` if it is given and fits, else a new float32 array of `shape`; `Error` where it does not fit."""
-    if out is None:
-        return np.empty(shape, np.float32)
-    if out.shape != shape or out.dtype != np.float32:
-        raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
-    return out
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
@@ -106,10 +57,11 @@ def _named(name: str | None) -> Iterator[None]:
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
-    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16" or "f32", what exact tokens hold and what values are rounded to
-    before they are quantized. exact_first: how many tokens at the start stay exact. recent: how many of the newest
-    tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their group is full. residual,
-    instead of recent: tokens stay exact until there are so many, a multiple of n, and then are quantized all at once.
+    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16" or "f32", what exact tokens
+    hold and what values are rounded to before they are quantized. exact_first: how many tokens at the start stay exact.
+    recent: how many of the newest tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their
+    group is full. residual, instead of recent: tokens stay exact until there are so many, a multiple of n, and then are
+    quantized all at once.
     page: quantized tokens lie in pages of so many tokens, a multiple of n, from one pool for all sequences. pages: how
     many the pool has; by default as many as all sequences need at their capacity. Pages are taken as tokens come and
     given back as they go. reorder and fork share them, and a shared page is copied before it is written to. page_table:
@@ -244,9 +196,9 @@ class Cache:
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
-        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first [batch, kv_heads, exact_first, head_dim],
-        recent
-        [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that are not there yet hold any bytes.
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first
+        [batch, kv_heads, exact_first, head_dim], recent [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that
+        are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of
         batch, and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
         "values.1".
@@ -321,7 +273,7 @@ class Cache:
             raise _kvq.Error(f"expected {len(x)} integer slots, got {found.dtype} of shape {found.shape}")
         if found.size and found.max() >= self._pages.pages * self.page:
             raise _kvq.Error(f"expected slots below {self._pages.pages * self.page}, got {found.max()}")
-        kept = self._check_lengths(lengths)
+        kept = check_lengths(self, lengths)
         if kept.max() > self.capacity:
             raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
         compiled = kernel(_append_ir.store, (self.kv_heads, self.head_dim), element, self.dynamic_type)
@@ -361,9 +313,9 @@ class Cache:
         lie on the border of a group. A ring cannot go back to tokens that it has written over. Raises `Error`, a
         ValueError, with what was expected and found, and changes nothing then.
         """
-        kept = self._check_lengths(lengths)
+        kept = check_lengths(self, lengths)
         for b, length in enumerate(kept.tolist()):
-            self._check_border(b, length)
+            check_border(self, b, length)
         self._lengths[:], self._flushed[:] = self._counts_within(kept)
         if self._pages is not None:
             self._pages.release(self._stored)
@@ -382,7 +334,7 @@ class Cache:
         cache of one sequence: memory peaks at nbytes plus nbytes / batch. Raises `Error`, a ValueError, for an index
         out of range, and changes nothing then.
         """
-        sources = self._check_indices(indices, self.batch)
+        sources = check_indices(self, indices, self.batch)
         copy_sequences(self, sources)
         self._lengths[:], self._flushed[:] = self._lengths[sources], self._flushed[sources]
         self._follow(np.array(sources))
@@ -401,12 +353,12 @@ class Cache:
         `length` obeys what `truncate` asks for; the source keeps its tokens. Raises `Error`, a ValueError, with what
         was expected and found, and changes nothing then.
         """
-        (source,) = self._check_indices([source])
-        targets = self._check_indices(targets)
+        (source,) = check_indices(self, [source])
+        targets = check_indices(self, targets)
         if source in targets:
             raise _kvq.Error(f"expected targets other than the source, sequence {source}, got {targets}")
-        kept = self._lengths if length is None else self._check_lengths([length] * self.batch)
-        self._check_border(source, int(kept[source]))
+        kept = self._lengths if length is None else check_lengths(self, [length] * self.batch)
+        check_border(self, source, int(kept[source]))
         lengths, flushed = self._counts_within(kept)
         copy_from(self, self, dict.fromkeys(targets, source), (lengths, flushed))
         self._lengths[targets], self._flushed[targets] = lengths[source], flushed[source]
@@ -436,43 +388,6 @@ class Cache:
             self._flushed -= counts
         if self._pages is not None:
             self._pages.release(self._stored)
-
-    def _check_indices(self, indices: Sequence[int], count: int | None = None) -> list[int]:
-        """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
-        found = np.asarray(indices)
-        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or count not in (None, len(found)):
-            expected = "integer indices" if count is None else f"{count} integer indices"
-            raise _kvq.Error(f"expected {expected} of sequences, got {found.dtype} of shape {found.shape}")
-        for index in found.tolist():
-            if not 0 <= index < self.batch:
-                raise _kvq.Error(f"expected an index from 0 to {self.batch - 1} of a sequence, got {index}")
-        return found.tolist()
-
-    def _check_lengths(self, lengths: int | Sequence[int]) -> np.ndarray:
-        """One length of at least 0 for each sequence, int64."""
-        kept = np.asarray(lengths)
-        if kept.shape not in ((), (self.batch,)) or kept.dtype.kind not in "iu":
-            raise _kvq.Error(
-                f"expected one integer length or {self.batch}, got {kept.dtype} of shape {kept.shape}"
-            )
-        kept = np.broadcast_to(kept, self.batch).astype(np.int64)
-        for b, length in enumerate(kept.tolist()):
-            if length < 0:
-                raise _kvq.Error(f"sequence {b}: expected a length of at least 0, got {length}")
-        return kept
-
-    def _check_border(self, b: int, length: int) -> None:
-        """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale, and a ring has not
-        all tokens."""
-        n, quantized = self.format.tokens, length - self.exact_first
-        if 0 < quantized < self._flushed[b] and quantized % n:
-            border = length - quantized % n
-            raise _kvq.Error(
-                f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
-                f"{border + n} tokens"
-            )
-        if self._ring is not None and length < self._lengths[b]:
-            self._ring.check_cut(b, length)
 
     def dequantize(self, out: np.ndarray | None = None) -> np.ndarray:
         """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and

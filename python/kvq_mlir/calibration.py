@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _kvq
-from .cache import check_type
+from .arguments import check_type
 from .format import DTYPES, Format
 from .given import Given
 from .ops import quantize

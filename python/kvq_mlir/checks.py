@@ -1,4 +1,7 @@
-"""Whether new tokens fit a cache. Each check raises `Error`, a ValueError, with what was expected and found."""
+"""Whether what a cache is asked for fits it.
+
+Each check raises `Error`, a ValueError, with what was expected and found.
+"""
 
 from __future__ import annotations
 
@@ -96,3 +99,41 @@ def check_gaps(
                 f"{start} to {start + dropped}"
             )
     return begins, counts
+
+
+def check_indices(cache: Cache, indices: Sequence[int], count: int | None = None) -> list[int]:
+    """Indices of sequences, `count` of them if it is given; `Error` if they are none."""
+    found = np.asarray(indices)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or count not in (None, len(found)):
+        expected = "integer indices" if count is None else f"{count} integer indices"
+        raise _kvq.Error(f"expected {expected} of sequences, got {found.dtype} of shape {found.shape}")
+    for index in found.tolist():
+        if not 0 <= index < cache.batch:
+            raise _kvq.Error(f"expected an index from 0 to {cache.batch - 1} of a sequence, got {index}")
+    return found.tolist()
+
+
+def check_lengths(cache: Cache, lengths: int | Sequence[int]) -> np.ndarray:
+    """One length of at least 0 for each sequence, int64."""
+    kept = np.asarray(lengths)
+    if kept.shape not in ((), (cache.batch,)) or kept.dtype.kind not in "iu":
+        raise _kvq.Error(f"expected one integer length or {cache.batch}, got {kept.dtype} of shape {kept.shape}")
+    kept = np.broadcast_to(kept, cache.batch).astype(np.int64)
+    for b, length in enumerate(kept.tolist()):
+        if length < 0:
+            raise _kvq.Error(f"sequence {b}: expected a length of at least 0, got {length}")
+    return kept
+
+
+def check_border(cache: Cache, b: int, length: int) -> None:
+    """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale, and a ring has not all
+    tokens."""
+    n, quantized = cache.format.tokens, length - cache.exact_first
+    if 0 < quantized < cache._flushed[b] and quantized % n:
+        border = length - quantized % n
+        raise _kvq.Error(
+            f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
+            f"{border + n} tokens"
+        )
+    if cache._ring is not None and length < cache._lengths[b]:
+        cache._ring.check_cut(b, length)

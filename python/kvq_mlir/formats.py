@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from . import _kvq
-from .cache import cache_type
+from .cache_types import cache_type
 from .format import Format
 from .text import InputError
 

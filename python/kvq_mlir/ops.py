@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import _kvq
-from .cache import Cache, check_type, element_text, output_array
+from .arguments import check_type, element_text, output_array
+from .cache import Cache
 from .compiler import kernel
 from .format import DTYPES, Format
 from .given import Given, stored_components

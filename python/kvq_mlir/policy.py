@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import _kvq
-from .cache import Cache, cache_type
+from .cache import Cache
+from .cache_types import cache_type
 from .format import Format
 
 SIDES = ("keys", "values")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from kvq_mlir import __main__ as command_line
 from kvq_mlir import _kvq, report
-from kvq_mlir.cache import cache_type
+from kvq_mlir.cache_types import cache_type
 from kvq_mlir.format import DTYPES
 from kvq_mlir.policy import Choice
 
