@@ -70,12 +70,11 @@ def measure_step(shape: Shape, choices: list[Choice], sequences: int, dtype: str
         query_heads = heads * (shape.query_heads // shape.kv_heads)
         entries = [side.entry for side in sides]
         storage = "".join(f", {name} = {size}" for name, size in sides[0].storage.items() if size)
-        attentions[attend_to_one(cache_shape, query_heads, dtype, entries, storage)] += count
+        attention = attend_to_one(cache_shape, query_heads, dtype, entries, storage)
+        attentions[attention] += count
+        launches += count * measure(attention, splits, on_gpu=True).launches
         for side in sides:
             appends[append_one(cache_shape, dtype, side.side, side.entry, storage)] += count
-        # The same for any number of sequences; a single work item would be no loop, and so no kernel.
-        two = attend_to_one((2, heads, shape.head_dim), query_heads, dtype, entries, storage)
-        launches += count * measure(two, splits, on_gpu=True).launches
     on_cpu = {ir_text: measure(ir_text, splits, on_gpu=False) for ir_text in appends + attentions}
     return {
         "splits": splits,
