@@ -110,7 +110,7 @@ def describe_presets() -> str:
             "The bytes are those of the rule that is quoted, for finite elements, worked out by "
             "`python/kvq_mlir/reference/layouts` independently and compared by `test/python/test_presets.py`. What "
             "`rule` in a format names is where it leaves the rules of docs/Semantics.md, which describes each field "
-            "(R31). NaN and infinite elements follow docs/Semantics.md everywhere; engines do not define them."
+            "(R28). NaN and infinite elements follow docs/Semantics.md everywhere; engines do not define them."
         ),
     ]
     for name, format_, rule, source, notes in _kvq.presets():
