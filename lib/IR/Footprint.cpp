@@ -195,6 +195,9 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
   int64_t flushed = type.getFlushedTokens(length);
   int64_t exact = length - flushed;
   for (StorageComponent &component : components) {
+    // What is given is there whatever the length.
+    if (component.given)
+      continue;
     int64_t &rows = component.shape[kRows];
     switch (component.kind) {
     case ComponentKind::Codes:
@@ -211,6 +214,10 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
       rows = std::min(rows, exact);
       exact -= rows;
       break;
+    case ComponentKind::OuterScales:
+    case ComponentKind::Means:
+    case ComponentKind::Signs:
+      llvm_unreachable("always given");
     }
   }
   FailureOr<ByteSplit> split =

@@ -313,3 +313,13 @@ def test_quantize_says_what_is_missing():
         kvq.quantize(x, kvq.Format(STATIC))
     with pytest.raises(kvq.Error, match="no use for given 'scales': nothing is given to it"):
         kvq.quantize(x, kvq.Format("codes = i4, group = [1, 32], scale = f16"), {"scales": np.ones((2, 2))})
+
+
+def test_what_is_given_is_retained_without_tokens():
+    """A static scale of two heads, and an outer one: 4 bytes each a head."""
+    static = "codes = i8, group = [*, *], scale = f32, range = static"
+    two_levels = "codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32"
+    for text, name in ((static, "scales"), (two_levels, "outer_scales")):
+        footprint = _kvq.Footprint(f"!kvq.cache<1x2x?x64xf16, #kvq.format<{text}>>")
+        assert footprint.retained(0)[name] == footprint.retained(0)["total"] == 8
+        assert footprint.retained(7)[name] == footprint.allocated(7)[name] == 8
