@@ -441,6 +441,9 @@ LogicalResult AttentionOp::verify() {
     if (!cache && table)
       return emitOpError() << name << " is given for a tensor";
   }
+  if (failed(verifyQueryCodes(*this, getQueryCodesAttr(), keyCache,
+                              valueCache)))
+    return failure();
   if (keyCache && valueCache &&
       failed(verifyRings(*this, keyCache, valueCache)))
     return failure();

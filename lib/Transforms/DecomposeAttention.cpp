@@ -147,6 +147,14 @@ static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
   return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
 }
 
+/// Asks for integers of a type in place of the other operand of a contraction
+/// with `values`, where these are integer codes.
+static void useIntegers(Value contraction, Value values, TypeAttr type) {
+  auto dequantize = values.getDefiningOp<kvq::DequantizeOp>();
+  if (dequantize && dequantize.getFormat().hasIntegerCodes())
+    contraction.getDefiningOp()->setAttr(kQueryCodesAttrName, type);
+}
+
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
   SmallVector<Segment> keys =
@@ -158,6 +166,8 @@ Value TileDecomposer::computeScores() {
     scores =
         buildContraction(b, loc, "rtc", "c", {query, "rc"},
                          {segment.values, "tc"}, {scores, "rt"}, buildExtend);
+    if (TypeAttr codes = op.getQueryCodesAttr())
+      useIntegers(scores, segment.values, codes);
   }
   return scores;
 }
@@ -171,6 +181,8 @@ Value TileDecomposer::accumulate(Value probabilities, Value acc) {
     Value sum =
         buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
                          {segment.values, "tc"}, {part, "rc"}, buildExtend);
+    if (op.getQueryCodesAttr())
+      useIntegers(sum, segment.values, TypeAttr::get(b.getI16Type()));
     if (part == acc) {
       acc = sum;
       continue;

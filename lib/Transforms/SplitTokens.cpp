@@ -213,7 +213,7 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
       op.getValuePages(), state.acc, state.max, state.sum, /*bias=*/Value(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
-      /*tile=*/nullptr, /*withinPages=*/false);
+      /*tile=*/nullptr, /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }

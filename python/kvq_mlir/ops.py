@@ -188,6 +188,16 @@ def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
         )
 
 
+def _check_query_codes(query_codes: str | None, k: Cache, v: Cache) -> None:
+    """`Error` for an unknown type, and where no side has integer codes."""
+    if query_codes is None:
+        return
+    if query_codes not in ("i8", "i16"):
+        raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
+    if not (k.format.has_integer_codes or v.format.has_integer_codes):
+        raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -197,6 +207,7 @@ def attention(
     out: np.ndarray | None = None,
     splits: int = 1,
     threads: int = 1,
+    query_codes: str | None = None,
 ) -> np.ndarray:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -205,7 +216,9 @@ def attention(
     caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
     gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
     own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
-    several threads at once are fine.
+    several threads at once are fine. query_codes: "i16" or "i8" allows integer dot products, which are faster and less
+    exact (docs/Semantics.md, R32): keys with integer codes see the query as such integers, values with integer codes the
+    probabilities as i16. At least one side has to have integer codes.
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array.
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
@@ -218,6 +231,7 @@ def attention(
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
     if threads < 1:
         raise _kvq.Error(f"expected at least 1 thread, got {threads}")
+    _check_query_codes(query_codes, k, v)
     batch, q_heads, q_len, dim = q.shape
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
     if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
@@ -234,6 +248,7 @@ def attention(
         scale,
         bool(causal),
         (k.page is not None, v.page is not None),
+        query_codes,
         splits=splits,
         openmp=threads > 1,
     )

@@ -648,7 +648,14 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     sequences; flushed counts missing with a recent window or given without one;
     a page table missing for a paged cache, given for another, or too short for
     its capacity; token groups of both sides that start at different tokens (different
-    `exact_first`). Lengths beyond the capacity are not checked at run time.
+    `exact_first`); `query_codes` other than i8 and i16, or with keys and values
+    neither of which have integer codes. Lengths beyond the capacity are not checked
+    at run time.
+
+    `query_codes = i16` or `i8` allows sums of integer products (rule R32): keys with
+    integer codes see the query as integers of that type, with a scale for each
+    channel group; values with integer codes see probabilities times scales as i16.
+    It spends error, which docs/Semantics.md bounds. Without it all is f32.
 
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x32x1x128xf32>, !kc, !vc)
@@ -668,7 +675,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     Optional<KVQ_PageTable>:$valuePages,
     KVQ_FloatTensor:$init,
     F32Attr:$scale,
-    UnitAttr:$causal);
+    UnitAttr:$causal,
+    OptionalAttr<TypeAttr>:$query_codes);
   let results = (outs KVQ_FloatTensor:$result);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:`
@@ -740,12 +748,15 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     token range from the identity and merges the states by
     `kvq.merge_partials`.
 
+    `query_codes` is that of `kvq.attention`.
+
     Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
     head_dim; keys and values of different batch or KV heads; `acc` other than
     `rows x head_dim` of the values; `max`, `sum` or `bias` for other rows; results
     of other types than the initial state; one region without the other; a tile of
     fewer than one token; a page table missing for a paged cache or given for
-    another; `within_pages` without codes that lie in pages.
+    another; `within_pages` without codes that lie in pages; `query_codes` other than
+    i8 and i16, or without integer codes on either side.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -766,7 +777,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile,
-    UnitAttr:$within_pages);
+    UnitAttr:$within_pages,
+    OptionalAttr<TypeAttr>:$query_codes);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
     1DTensorOf<[F32]>:$maxResult,

@@ -18,11 +18,12 @@ def attention(
     scale: float,
     causal: bool,
     paged: tuple[bool, bool] = (False, False),
+    query_codes: str | None = None,
 ) -> str:
     """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, key's pages?, value's pages?, out).
 
     q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. value_dim: the values' head_dim. key,
-    value: cache types. windows: whether each has a recent window. paged: whether each has pages.
+    value: cache types. windows: whether each has a recent window. paged: whether each has pages. query_codes: "i16", "i8" or None.
     """
     batch, heads, dim = q_shape
     counts = f"tensor<{batch}xi64>"
@@ -33,7 +34,10 @@ def attention(
     types |= {name: page_table(batch) for name, is_paged in tables if is_paged}
     parameters = "".join(f"\n    %{name}: {kind} {READ_ONLY}," for name, kind in types.items())
     operands = "".join(f"\n    {name}(%{name} : {kind})" for name, kind in types.items())
-    attributes = f"{{scale = {scale:.9e} : f32{', causal' if causal else ''}}}"
+    options = [f"scale = {scale:.9e} : f32", *["causal"] * causal]
+    if query_codes is not None:
+        options.append(f"query_codes = {query_codes}")
+    attributes = f"{{{', '.join(options)}}}"
     return f"""
 func.func @attention(
     %query: {query} {READ_ONLY},
