@@ -160,3 +160,26 @@ def test_what_has_no_integers_is_an_error(rng):
         kvq.attention(q, floats, exact, query_codes="i16")
     with pytest.raises(kvq.Error, match="expected query_codes 'i8', 'i16' or None, got 'i4'"):
         kvq.attention(q, integer, integer, query_codes="i4")
+
+
+@pytest.mark.parametrize("group", ["1, 32", "8, 16"])
+def test_masks_hide_what_tokens_hold(rng, group):
+    """Together with a mask, a softcap, slopes, sinks and a window; a hidden token's NaN has no part."""
+    x = rng.standard_normal((2, 2, 2, 100, 64)).astype(np.float32)
+    text = f"codes = i8, group = [{group}], scale = f16"
+    k, v = (kvq.Cache(2, 2, 110, 64, kvq.Format(text), recent=16, fill=0xFF) for _ in range(2))
+    hidden = int(rng.integers(100))
+    poisoned = x.copy()
+    poisoned[1, :, :, hidden] = np.nan
+    for cache, part in zip((k, v), poisoned, strict=True):
+        cache.append(part)
+    q = rng.standard_normal((2, 4, 1, 64), np.float32)
+    mask = np.where(rng.random((2, 1, 1, 100)) < 0.3, -np.inf, rng.standard_normal((2, 1, 1, 100))).astype(np.float32)
+    first = hidden // 8 * 8 if group == "8, 16" else hidden  # a group's NaN is that of all its tokens
+    mask[..., first : first + (8 if group == "8, 16" else 1)] = -np.inf
+    mask[..., 99] = 0 if hidden < 90 else mask[..., 99]
+    variant = {"mask": mask, "softcap": 20.0, "window": 90, "window_first": 2, "sinks": np.zeros(4, np.float32)}
+    out = kvq.attention(q, k, v, query_codes="i16", **variant)
+    plain = kvq.attention(q, k, v, **variant)
+    assert np.isfinite(plain).all()
+    assert not relative_l2(out, plain) > 2e-4

@@ -59,15 +59,24 @@ static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
       (reduced != token && reduced != channel) ||
       outputMap.getDimPosition(1) != (reduced == token ? channel : token))
     return failure();
-  return Contraction{dequantize, other, output, reduced == channel};
+  return Contraction{dequantize, other, output, reduced == channel,
+                     /*hides=*/false};
 }
 
 FailureOr<Contraction> Contraction::match(linalg::GenericOp op) {
   // Product, sum and yield: upstream looks through any op of one operand, as
   // negation, between them.
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
-      op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
-      !llvm::hasNItems(*op.getBody(), 3) ||
+      op.getNumLoops() != 3 || op.getNumReductionLoops() != 1)
+    return failure();
+  if (isHidingContraction(op)) {
+    FailureOr<Contraction> match = matchOperand(op, /*index=*/1);
+    if (failed(match) || match->reducesChannels)
+      return failure();
+    match->hides = true;
+    return match;
+  }
+  if (!llvm::hasNItems(*op.getBody(), 3) ||
       !linalg::isaContractionOpInterface(
           cast<linalg::LinalgOp>(op.getOperation())))
     return failure();

@@ -14,6 +14,7 @@
 
 #include "ScaleFolder.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -85,7 +86,8 @@ Value ScaleFolder::buildWeighted() {
   return buildStructuredOp(
              b, loc, "rx", "", {{op.other, "rx"}}, {{init, "rx"}},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-               return SmallVector<Value>{buildMul(b, loc, ins[0], scale)};
+               return SmallVector<Value>{
+                   multiplyElements(b, loc, ins[0], scale)};
              })
       .front();
 }
@@ -94,10 +96,12 @@ Value ScaleFolder::contractCodes(StringRef axes, StringRef reduced,
                                  StructuredOperand left,
                                  StructuredOperand right,
                                  StructuredOperand output) {
-  return buildContraction(b, loc, axes, reduced, left, right, output,
-                          [&](OpBuilder &b, Location loc, Value code) {
-                            return format.buildCodeValue(b, loc, code);
-                          });
+  return buildContraction(
+      b, loc, axes, reduced, left, right, output,
+      [&](OpBuilder &b, Location loc, Value code) {
+        return format.buildCodeValue(b, loc, code);
+      },
+      op.hides);
 }
 
 /// score[r, t] += sum_g s[t, g] (sum_c q[r, g, c] code[t, g, c])
@@ -198,18 +202,44 @@ Value ScaleFolder::addOffsetsOfValues(Value result) {
   return accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
 }
 
+/// sum_t p[r, t]: hidden where all tokens are.
+Value ScaleFolder::sumWeights() {
+  Value init = scratch({rows}, {fixed(rows)});
+  return accumulate("rt", "t", {offsetOther, "rt"},
+                    {buildFill(b, loc, init, op.hides ? -0.f : 0.f), "r"});
+}
+
+/// acc[r, g, c] + s[g] sums[r, g, c], acc alone for rows with a hidden weight.
+Value ScaleFolder::scaleSums(Value sums, Value weight) {
+  BlockAxes block = getBlockAxes();
+  StructuredOperand scale = {dropUnitAxis(scales), block.groups};
+  StructuredOperand output = {splitBlock(op.output), block.rows};
+  if (!op.hides)
+    return contract(block.rows, "", {sums, block.rows}, scale, output);
+  return buildStructuredOp(
+             b, loc, block.rows, "", {{sums, block.rows}, scale, {weight, "r"}},
+             {output},
+             [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               Value product =
+                   buildMul(b, loc, ins[0], buildExtend(b, loc, ins[1]));
+               Value sum = buildAdd(b, loc, outs[0], product);
+               return SmallVector<Value>{arith::SelectOp::create(
+                   b, loc, buildIsHidden(b, loc, ins[2]), outs[0], sum)};
+             })
+      .front();
+}
+
 /// acc[r, g, c] += s[g] (sum_t p[r, t] code[t, g, c]) + z[g] (sum_t p[r, t]).
 Value ScaleFolder::foldValuesOfBlock() {
   BlockAxes block = getBlockAxes();
   Value sums = contractCodes(
       "rct", "t", {weighted, "rt"}, {codes, "tc"},
       {zeroScratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
-  Value result = contract(block.rows, "", {splitBlock(sums), block.rows},
-                          {dropUnitAxis(scales), block.groups},
-                          {splitBlock(op.output), block.rows});
+  Value weight = op.hides ? sumWeights() : Value();
+  Value result = scaleSums(splitBlock(sums), weight);
   if (zeros) {
-    Value weight = accumulate("rt", "t", {offsetOther, "rt"},
-                              {zeroScratch({rows}, {fixed(rows)}), "r"});
+    if (!weight)
+      weight = sumWeights();
     result = contractOffsets(block.rows, "", {weight, "r"}, block.groups,
                              {result, block.rows});
   }

@@ -26,6 +26,8 @@ struct Contraction {
   Value output;
   /// Channels are reduced (keys), or else tokens (values).
   bool reducesChannels;
+  /// The other operand has weights of which some are hidden.
+  bool hides;
 
   /// Matches a contraction of a static number of f32 rows with a dequantized
   /// tile.
@@ -74,6 +76,8 @@ protected:
   /// `result` (r, g, c) += sum_t p[r, t] z[t, g].
   Value addOffsetsOfValues(Value result);
   Value buildWeighted();
+  Value sumWeights();
+  Value scaleSums(Value sums, Value weight);
 
   /// `value` with its axis of all channels split into groups x channels; as it
   /// is where one group holds them all.
@@ -119,7 +123,7 @@ protected:
   Value contract(StringRef axes, StringRef reduced, StructuredOperand left,
                  StructuredOperand right, StructuredOperand output) {
     return buildContraction(b, loc, axes, reduced, left, right, output,
-                            buildExtend);
+                            buildExtend, op.hides);
   }
   /// output += left * offset of each group, whose axes are `groupAxes`.
   Value contractOffsets(StringRef axes, StringRef reduced,
@@ -135,8 +139,8 @@ protected:
                     ValueRange outs) {
       Value scale = ins.size() == 3 ? buildExtend(b, loc, ins[2]) : Value();
       Value offset = format.buildOffset(b, loc, scale, ins[1]);
-      Value product = buildMul(b, loc, ins[0], offset);
-      return SmallVector<Value>{buildAdd(b, loc, outs[0], product)};
+      return SmallVector<Value>{
+          buildAdd(b, loc, outs[0], multiplyElements(b, loc, ins[0], offset))};
     };
     return buildStructuredOp(b, loc, axes, reduced, inputs, {output}, body)
         .front();
@@ -146,11 +150,16 @@ protected:
                  StructuredOperand right, StructuredOperand output) {
     return buildStructuredOp(
                b, loc, axes, "", {left, right}, {output},
-               [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-                 return SmallVector<Value>{
-                     buildMul(b, loc, ins[0], buildExtend(b, loc, ins[1]))};
+               [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+                 return SmallVector<Value>{multiplyElements(
+                     b, loc, ins[0], buildExtend(b, loc, ins[1]))};
                })
         .front();
+  }
+  /// A weight, an element of the query or of what was summed, times `factor`.
+  Value multiplyElements(OpBuilder &b, Location loc, Value left, Value factor) {
+    return op.hides ? buildWeightMul(b, loc, left, factor)
+                    : buildMul(b, loc, left, factor);
   }
   /// output += input, summed over `reduced`.
   Value accumulate(StringRef axes, StringRef reduced, StructuredOperand input,
