@@ -178,6 +178,9 @@ verifySegments(function_ref<InFlightDiagnostic()> emitError,
       return emitHere()
              << "expected no rotation and no center in a segment, got "
              << format;
+    auto codes = dyn_cast<FormatAttr>(format);
+    if (codes && !isExact && codes.getLayoutOrDefault().getTile().exists())
+      return emitHere() << "expected no tiles in a segment, got " << format;
     // One page table says where the rows of all segments are.
     if (isExact && page && (exactFirst != 0 || recent || residual))
       return emitHere()
@@ -273,6 +276,10 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     return failure();
   if (failed(format.verifyHeads(emitError, shape[1])))
     return failure();
+  auto codes = dyn_cast<FormatAttr>(rowFormat);
+  if (codes && !codes.isExact() &&
+      codes.getLayoutOrDefault().getTile().exists() && (page || ring))
+    return emitError() << "expected no pages and no ring with rows in tiles";
   return format.resolveHeads(shape[1]).verifyHeadDim(emitError, shape[3]);
 }
 
@@ -350,7 +357,20 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
     Type byte = IntegerType::get(type.getContext(), 8);
     RowLayout layout = format.getRowLayout(headDim);
-    if (layout.codes.exists())
+    TileOrder tile = layout.tile;
+    auto addTiles = [&](ComponentKind kind, ArrayRef<int64_t> shape,
+                        Type element) {
+      int64_t tiles = ShapedType::isDynamic(rows)
+                          ? rows
+                          : llvm::divideCeil(rows, tile.tokens);
+      SmallVector<int64_t> all = {blocks, heads, tiles};
+      all.append(shape.begin(), shape.end());
+      components.push_back({kind, all, element, kAlignment});
+    };
+    if (tile.exists())
+      addTiles(ComponentKind::Codes, tile.getShape(layout.codes.getBytes()),
+               byte);
+    else if (layout.codes.exists())
       addRows(ComponentKind::Codes, heads, rows, layout.codes.getBytes(), byte);
     if (layout.records.exists())
       addRows(ComponentKind::Records, heads, groupRows,
@@ -359,6 +379,8 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     auto addMetadata = [&](ComponentKind kind, Type element) {
       if (format.hasStaticRange())
         addGiven(kind, groupHeads, groupsPerRow, element);
+      else if (tile.exists())
+        addTiles(kind, {groupsPerRow, tile.tokens}, element);
       else
         addRows(kind, groupHeads, groupRows, groupsPerRow, element);
     };
@@ -419,6 +441,22 @@ CacheType::getPoolComponents(int64_t pages) const {
 
 CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
   return get(getContext(), shape, getElementType(), getRowFormat(),
+             getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
+             getKeepFirst());
+}
+
+TileOrder CacheType::getTileOrder() const {
+  if (!getFormat() || getFormat().isExact())
+    return {};
+  return getFormat().getRowLayout(getHeadDim()).tile;
+}
+
+CacheType CacheType::withoutTiles() const {
+  auto format = dyn_cast<FormatAttr>(getRowFormat());
+  if (!format || format.isExact() || !format.getLayout())
+    return *this;
+  return get(getContext(), getShape(), getElementType(),
+             format.withLayout(format.getLayout().withoutTile()),
              getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
              getKeepFirst());
 }

@@ -26,6 +26,7 @@ struct LayoutFields {
   bool bias = false;
   RecordScope scope = RecordScope::None;
   SmallVector<RowField> fields;
+  TileOrder tile;
 };
 
 } // namespace
@@ -81,6 +82,21 @@ static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
       });
 }
 
+static ParseResult parseTile(AsmParser &parser, TileOrder &tile) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<TileKind> kind = symbolizeTileKind(name);
+  if (!kind || *kind == TileKind::None)
+    return parser.emitError(loc)
+           << "expected channel_pairs<T> or token_pairs<T>, got '" << name
+           << "'";
+  tile.kind = *kind;
+  return failure(parser.parseLess() || parser.parseInteger(tile.tokens) ||
+                 parser.parseGreater());
+}
+
 static ParseResult parseField(AsmParser &parser, LayoutFields &fields,
                               llvm::StringSet<> &seen) {
   SMLoc loc = parser.getCurrentLocation();
@@ -94,10 +110,10 @@ static ParseResult parseField(AsmParser &parser, LayoutFields &fields,
     return success();
   }
   std::optional<RecordScope> scope = symbolizeRecordScope(name);
-  if (name != "codes" && name != "high" &&
+  if (name != "codes" && name != "high" && name != "tile" &&
       (!scope || scope == RecordScope::None))
     return parser.emitError(loc)
-           << "expected one of codes, high, bias, record, row, got '" << name
+           << "expected one of codes, high, bias, tile, record, row, got '" << name
            << "'";
   if (parser.parseEqual())
     return failure();
@@ -105,6 +121,8 @@ static ParseResult parseField(AsmParser &parser, LayoutFields &fields,
     return parseOrder(parser, fields.codes);
   if (name == "high")
     return parseOrder(parser, fields.high.emplace());
+  if (name == "tile")
+    return parseTile(parser, fields.tile);
   return parseRecord(parser, *scope, loc, fields);
 }
 
@@ -119,7 +137,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<LayoutAttr>(
       loc, parser.getContext(), fields.codes,
       fields.high.value_or(fields.codes), fields.bias, fields.scope,
-      ArrayRef<RowField>(fields.fields));
+      ArrayRef<RowField>(fields.fields), fields.tile);
 }
 
 static void printOrder(AsmPrinter &printer, StringRef name,
@@ -140,6 +158,9 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     printOrder(printer << ", ", "high", getHigh());
   if (getBias())
     printer << ", bias";
+  if (getTile().exists())
+    printer << ", tile = " << stringifyTileKind(getTile().kind) << "<"
+            << getTile().tokens << ">";
   if (getScope() != RecordScope::None) {
     printer << ", " << stringifyRecordScope(getScope()) << " = [";
     llvm::interleaveComma(getFields(), printer, [&](RowField field) {
@@ -168,11 +189,29 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
+                                const CodeOrder &codes, const CodeOrder &high,
+                                RecordScope scope, const TileOrder &tile) {
+  if (!tile.exists())
+    return success();
+  if (tile.tokens < 2 || tile.tokens % 2 != 0)
+    return emitError() << "expected a tile of an even number of tokens, got "
+                       << tile.tokens;
+  if (!(codes == CodeOrder()) || !(high == CodeOrder()))
+    return emitError() << "expected planar codes in a tile, of a row together";
+  if (scope != RecordScope::None)
+    return emitError() << "expected no '" << stringifyRecordScope(scope)
+                       << "' in a tile";
+  return success();
+}
+
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  CodeOrder codes, CodeOrder high, bool bias,
-                                 RecordScope scope, ArrayRef<RowField> fields) {
+                                 RecordScope scope, ArrayRef<RowField> fields,
+                                 TileOrder tile) {
   if (failed(verifyOrder(emitError, codes)) ||
-      failed(verifyOrder(emitError, high)))
+      failed(verifyOrder(emitError, high)) ||
+      failed(verifyTile(emitError, codes, high, scope, tile)))
     return failure();
   if (scope == RecordScope::None)
     return success();
@@ -198,7 +237,12 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LayoutAttr LayoutAttr::getPlanar(MLIRContext *context) {
   return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
-                         RecordScope::None, ArrayRef<RowField>());
+                         RecordScope::None, ArrayRef<RowField>(), TileOrder());
+}
+
+LayoutAttr LayoutAttr::withoutTile() const {
+  return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
+                         getScope(), getFields(), TileOrder());
 }
 
 bool LayoutAttr::hasField(RowField field) const {

@@ -242,14 +242,20 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
 //===----------------------------------------------------------------------===//
 
 /// The tile for a part: token groups that several tokens share divide it, or
-/// it divides them, so that one row of metadata serves a tile.
+/// it divides them, so that one row of metadata serves a tile; so do tiles of a
+/// layout.
 static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
   int64_t tile = 0;
   for (auto [cache, region] :
        {std::pair(op.getKey().getType(), op.getKeyRegion()),
-        std::pair(op.getValue().getType(), op.getValueRegion())})
-    if (region == TokenRegion::Codes && cache.getTokenGroup() > 1)
+        std::pair(op.getValue().getType(), op.getValueRegion())}) {
+    if (region != TokenRegion::Codes)
+      continue;
+    if (cache.getTokenGroup() > 1)
       tile = std::gcd(tile, cache.getTokenGroup());
+    else if (TileOrder order = cache.getTileOrder(); order.exists())
+      tile = std::gcd(tile, order.tokens);
+  }
   if (tile == 0)
     return tileTokens;
   // The largest divisor of the groups that is no more than asked for.
@@ -260,7 +266,7 @@ static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
 }
 
 /// Whether tiles of so many tokens can be made to lie within the pages of both
-/// sides: they divide them, and what bounds tiles begins at the same token.
+/// sides, and within the tiles of their layouts: they divide them, and what bounds tiles begins at the same token.
 /// Groups of several tokens keep a tile within a page by themselves.
 static bool fitsPages(PartialAttentionOp op, int64_t tile) {
   bool hasPages = false;
@@ -268,7 +274,9 @@ static bool fitsPages(PartialAttentionOp op, int64_t tile) {
   for (auto [cache, region] :
        {std::pair(op.getKey().getType(), op.getKeyRegion()),
         std::pair(op.getValue().getType(), op.getValueRegion())}) {
-    bool isBound = cache.isPaged() || cache.getTokenGroup() > 1;
+    TileOrder order = cache.getTileOrder();
+    bool isBound =
+        cache.isPaged() || cache.getTokenGroup() > 1 || order.exists();
     if (region != TokenRegion::Codes || !isBound)
       continue;
     if (origin.value_or(cache.getExactFirst()) != cache.getExactFirst())
@@ -276,7 +284,8 @@ static bool fitsPages(PartialAttentionOp op, int64_t tile) {
     origin = cache.getExactFirst();
     if (cache.getTokenGroup() > 1)
       continue;
-    if (*cache.getPage() % tile != 0)
+    int64_t size = order.exists() ? order.tokens : *cache.getPage();
+    if (size % tile != 0)
       return false;
     hasPages = true;
   }

@@ -51,6 +51,15 @@ def KVQ_OrderKind : I32Enum<"OrderKind",
   let cppNamespace = "::mlir::kvq";
 }
 
+def KVQ_TileKind : I32Enum<"TileKind",
+    "which elements of a tile are stored side by side", [
+  I32EnumCase<"None", 0, "none">,
+  I32EnumCase<"ChannelPairs", 1, "channel_pairs">,
+  I32EnumCase<"TokenPairs", 2, "token_pairs">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
 def KVQ_RowField : I32Enum<"RowField",
     "what a part of a packed row holds", [
   I32EnumCase<"Codes", 0, "codes">,
@@ -173,6 +182,9 @@ def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {
 def KVQ_CodeOrderParameter
     : AttrParameter<"::mlir::kvq::CodeOrder", "an order of codes in bytes">;
 
+def KVQ_TileOrderParameter
+    : AttrParameter<"::mlir::kvq::TileOrder", "an order of rows' bytes">;
+
 def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
   let summary = "how codes and metadata of a row lie in bytes";
   let description = [{
@@ -182,6 +194,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     #kvq.layout<codes = stream<8, 2>, record = [scale, zero]>
     #kvq.layout<codes = planar, high = stream, bias, record = [scale, high, codes]>
     #kvq.layout<codes = planar, row = [codes, scale]>
+    #kvq.layout<codes = planar, tile = channel_pairs<64>>
     ```
 
     | field | values | meaning |
@@ -194,6 +207,8 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | `bias` | given or not | what is stored is the code + 2^(bits-1); signed integer codes only |
     | `record` | a list of fields | component `records`: the bytes of each group of channels, one group after the other, the fields of each in this order |
     | `row` | a list of fields | component `records`: the fields of a row in this order, each of all groups |
+    | `tile` | `channel_pairs<T>` | bytes of T rows together: the first two of each row, one row after the other, then the next two, ... |
+    | | `token_pairs<T>` | bytes of each two rows together: their first bytes, then their second ones, ... |
 
     Planar codes of 3, 5 and 6 bits are cut into low parts of 2, 4 and 4 bits,
     the field `codes`, and the 1, 1 and 2 bits above, the field `high`. Other
@@ -221,6 +236,11 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | 16 to 23 | `codes = stream` | `30 ca 49 ab bd` |
     | 16 to 23 | `high = stream, record = [scale, high, codes]` | `00 3c ff 40 51 62 73` |
 
+    In a tile metadata lie by group: those of the first group of all T tokens, then
+    those of the next one. What a sequence stores takes whole tiles. Either order
+    lets vectors lie along tokens (keys, `channel_pairs`) or channels (values,
+    `token_pairs`) with the two elements side by side that an instruction adds.
+
     What a list does not name keeps a component of its own, as without one: the
     codes beside `record = [scale, zero]`, say. A record that holds codes is one
     token's.
@@ -229,18 +249,23 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     whose n or s is below 1 or does not divide; with a format, `bias` without
     signed integer codes, `zero` or `scale_zero` without such a zero, `high` for
     codes that are not cut, cut codes with only one of `codes` and `high`, codes
-    in a record with groups of several tokens.
+    in a record with groups of several tokens; a tile of an odd number of tokens, with
+    another order than `planar`, with a record or row, or with groups of several
+    tokens or heads or a static range; rows of an odd number of bytes in a tile.
   }];
   let parameters = (ins
     KVQ_CodeOrderParameter:$codes,
     KVQ_CodeOrderParameter:$high,
     "bool":$bias,
     "::mlir::kvq::RecordScope":$scope,
-    ArrayRefParameter<"::mlir::kvq::RowField">:$fields);
+    ArrayRefParameter<"::mlir::kvq::RowField">:$fields,
+    KVQ_TileOrderParameter:$tile);
   let extraClassDeclaration = [{
     /// Codes planar in the row, each kind of metadata a component of its own.
     static LayoutAttr getPlanar(::mlir::MLIRContext *context);
     bool hasField(::mlir::kvq::RowField field) const;
+    /// The same layout of each row, rows one after the other.
+    LayoutAttr withoutTile() const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

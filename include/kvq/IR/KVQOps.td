@@ -795,8 +795,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     is codes with several tokens in a group, it begins at the last group border
     before `begin`, so that tiles of whole groups, or of a divisor of them, hold
     no part of a second group; the range of a tile is clipped to the op's. With
-    `within_pages` it begins at a border of pages too, so that tiles that divide
-    the pages of paged codes lie within one each.
+    `within_pages` it begins at a border of pages, or of the tiles of codes that lie
+    in tiles, too, so that tiles of the range that divide these lie within one each.
     Partial reduction (`PartialReductionOuterParallel` only) attends to each
     token range from the identity and merges the states by
     `kvq.merge_partials`.
@@ -926,11 +926,18 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size. A paged cache takes its page table for the
     region `codes`. The range may span pages, and is copied together then;
-    `within_page` says that it does not.
+    `within_page` says that it does not, nor tiles of a layout.
+
+    `as_tile`, with `within_page`: the whole tile of T tokens that the range lies in,
+    as the cache's layout has it: codes (unpacked) `head_dim/2 x T x 2` or
+    `T/2 x head_dim x 2`, scales and zeros `head_dim/g x T`. What it holds for tokens
+    that are not there may be anything. The range is not empty then, or follows a
+    token of the same tile.
 
     Errors: a cache with segments, a region that the cache does not have, result
     types other than these, a tile of fewer than one token, a page table missing for
-    the codes of a paged cache or given elsewhere, `within_page` elsewhere. That the
+    the codes of a paged cache or given elsewhere, `within_page` without pages and
+    tiles, `as_tile` without tiles or without `within_page`. That the
     range lies in the region, within one group, within `tile` and where it is said
     within one page is up to whoever builds the op.
 
@@ -948,7 +955,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Optional<KVQ_PageTable>:$pages,
     KVQ_TokenRegionAttr:$region,
     OptionalAttr<I64Attr>:$tile,
-    UnitAttr:$within_page);
+    UnitAttr:$within_page,
+    UnitAttr:$as_tile);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
@@ -958,7 +966,11 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
   let extraClassDeclaration = [{
     /// The result types for a tile of `cache` in `region`.
     static ::llvm::SmallVector<::mlir::Type> getTileTypes(
-        ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region);
+        ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region,
+        bool asTile = false);
+    /// True when tokens lie in tiles of the cache's layout.
+    static bool hasTiles(::mlir::kvq::CacheType cache,
+                         ::mlir::kvq::TokenRegion region);
     /// True when the tile holds codes rather than exact values.
     static bool hasCodes(::mlir::kvq::CacheType cache,
                          ::mlir::kvq::TokenRegion region);

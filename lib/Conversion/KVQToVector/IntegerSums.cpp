@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NestEmitter.h"
+#include "Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -129,11 +130,35 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
       largest *= *steps;
       result.axes.set(axis);
     }
+    for (unsigned axis : result.axes.set_bits())
+      if (plan.extents[axis] == 2 &&
+          llvm::all_of(result.operands, [&](OpOperand *operand) {
+            return isContiguousAlong(plan, operand, axis);
+          }))
+        result.packedAxis = axis;
     if (result.axes.none() || largest > std::numeric_limits<int32_t>::max())
       return std::nullopt;
     return result;
   }
   return std::nullopt;
+}
+
+bool kvq::isPackedAlong(const NestPlan &plan, OpOperand *operand,
+                        unsigned axis) {
+  if (!plan.integerSum || !plan.integerSum->packedAxis ||
+      !llvm::is_contained(plan.integerSum->operands, operand))
+    return false;
+  auto type = cast<MemRefType>(operand->get().getType());
+  AffineMap map = plan.op.getMatchingIndexingMap(operand);
+  unsigned rank = type.getRank();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  AffineExpr dim = getAffineDimExpr(axis, plan.op.getContext());
+  return rank >= 2 && map.getResult(rank - 2) == dim &&
+         map.getResultPosition(dim) == rank - 2 &&
+         type.getShape().back() == 2 &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[rank - 1] == 1 && strides[rank - 2] == 2;
 }
 
 void kvq::choosePairAxis(NestPlan &plan) {
@@ -149,6 +174,10 @@ void kvq::choosePairAxis(NestPlan &plan) {
   }
   if (!plan.laneAxis)
     return;
+  if (sum.packedAxis) {
+    sum.pairAxis = sum.packedAxis;
+    return;
+  }
   // One factor is in lanes, and the other the same in all.
   for (unsigned axis = plan.kinds.size(); axis-- > 0;)
     if (sum.axes[axis] && llvm::all_of(sum.operands, [&](OpOperand *operand) {
@@ -189,6 +218,15 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
                                        VectorType::get({lanes}, wide), pair);
     return vector::BitCastOp::create(
         builder, loc, VectorType::get({2 * lanes}, element), pair);
+  }
+  if (!isUniform && isPackedAlong(plan, operand, *plan.laneAxis)) {
+    SmallVector<Value> at = body.indices(operand, point);
+    at.pop_back();
+    at.back() = builder.createOrFold<arith::MulIOp>(
+        loc, at.back(), arith::ConstantIndexOp::create(builder, loc, 2));
+    return vector::LoadOp::create(
+        builder, loc, VectorType::get({2 * lanes}, element),
+        joinLastAxes(builder, loc, operand->get()), at);
   }
   Value elements[2];
   for (int64_t i : {0, 1}) {

@@ -303,7 +303,8 @@ void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
   RowLayout layout = format.getRowLayout(headDim);
   auto getTarget = [&](ComponentKind kind) -> GroupTarget {
     RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
-    return {kind, slice, slice.extract(builder, loc, getComponent(kind))};
+    return {kind, slice,
+            slice.extractTarget(builder, loc, getComponent(kind))};
   };
   auto store = [&](const GroupTarget &target, Value rows) {
     Value &component = getComponent(target.kind);

@@ -69,6 +69,10 @@ private:
   SmallVector<Value> unpackRows(const RowPlace &place, OpFoldResult count,
                                 OpBuilder &nested,
                                 llvm::function_ref<Value(unsigned)> getTarget);
+  Value gatherTiledRows(ComponentKind kind, const RowPlace &place);
+  Value extractTile(ComponentKind kind, Value index);
+  Value unpackTile(Value bytes);
+  SmallVector<Value> loadStoredTile(Value row);
   SmallVector<Value> loadWithinBlock(Value row);
   SmallVector<Value> gatherRuns(Value row);
 
@@ -148,10 +152,89 @@ void TileLoader::listParts() {
     packed.push_back(ComponentKind::Records);
 }
 
+/// The tile's rows of a component that lies in tiles, one after the other.
+Value TileLoader::gatherTiledRows(ComponentKind kind, const RowPlace &place) {
+  Value component = getComponent(kind);
+  RowSlice first = getGroupSlice(math, cache, place, head, kind);
+  auto type = cast<RankedTensorType>(
+      first.extractTarget(builder, loc, component).getType());
+  auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
+    RowSlice row = first;
+    row.row = IndexMath(nested, loc).add(place.row, i);
+    Value source = row.extract(nested, loc, component);
+    return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
+  };
+  Value scratch = createScratch(type.getDimSize(1), type.getElementType());
+  return trimScratch(
+      fillRows(builder, loc, scratch, math.constant(0), extent, copyRow));
+}
+
+/// Tile `index` of a component that lies in tiles.
+Value TileLoader::extractTile(ComponentKind kind, Value index) {
+  Value component = getComponent(kind);
+  auto type = cast<RankedTensorType>(component.getType());
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {batch, head, index}, sizes(3, one);
+  for (int64_t extent : type.getShape().drop_front(3)) {
+    offsets.push_back(zero);
+    sizes.push_back(builder.getIndexAttr(extent));
+  }
+  SmallVector<OpFoldResult> strides(offsets.size(), one);
+  return tensor::ExtractSliceOp::create(
+      builder, loc,
+      RankedTensorType::get(type.getShape().drop_front(3),
+                            type.getElementType()),
+      component, offsets, sizes, strides);
+}
+
+/// The codes of a tile's `bytes`, in its order. Bytes that lie together are as
+/// one long row: planes of all its codes are planes of each row.
+Value TileLoader::unpackTile(Value bytes) {
+  TileOrder order = cache.getTileOrder();
+  SmallVector<int64_t> shape = order.getShape(cache.getHeadDim());
+  Type byte = builder.getI8Type();
+  bool isOneRow = order.kind == TileKind::ChannelPairs;
+  int64_t rows = isOneRow ? 1 : shape[0];
+  int64_t size = shape[0] * shape[1] * shape[2] / rows;
+  SmallVector<ReassociationIndices> all = {{0, 1, 2}}, last = {{0}, {1, 2}};
+  SmallVector<ReassociationIndices> unit = {{0, 1}};
+  bytes = tensor::CollapseShapeOp::create(builder, loc, bytes,
+                                          isOneRow ? all : last);
+  if (isOneRow) {
+    int64_t count = cast<RankedTensorType>(bytes.getType()).getDimSize(0);
+    bytes = tensor::ExpandShapeOp::create(
+        builder, loc, RankedTensorType::get({1, count}, byte), bytes, unit);
+  }
+  Value scratch = tensor::EmptyOp::create(builder, loc, {rows, size}, byte);
+  Value codes =
+      UnpackOp::create(builder, loc, scratch.getType(),
+                       cache.withoutTiles().getFormat().getCore(), bytes,
+                       scratch)
+          .getResult(0);
+  if (isOneRow)
+    codes = tensor::CollapseShapeOp::create(builder, loc, codes, unit);
+  return tensor::ExpandShapeOp::create(builder, loc,
+                                       RankedTensorType::get(shape, byte),
+                                       codes, isOneRow ? all : last);
+}
+
+/// The whole tile of the layout that `row` is in.
+SmallVector<Value> TileLoader::loadStoredTile(Value row) {
+  Value index = math.div(row, cache.getTileOrder().tokens);
+  SmallVector<Value> tile;
+  for (ComponentKind kind : getTokenComponents(cache))
+    tile.push_back(extractTile(kind, index));
+  if (!cache.getFormat().getRowLayout(cache.getHeadDim()).isUnpacked())
+    tile.front() = unpackTile(tile.front());
+  return tile;
+}
+
 /// The rows of a component for `count` tokens from `place` on.
 Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
                                 OpFoldResult count, OpBuilder &nested) {
   IndexMath math(nested, loc);
+  if (cache.getTileOrder().exists())
+    return gatherTiledRows(kind, place);
   RowSlice rows = getGroupSlice(math, cache, place, head, kind);
   // One row of metadata serves all tokens of a group of several.
   if (cache.getTokenGroup() == 1 || !isMetadata(kind))
@@ -246,6 +329,8 @@ SmallVector<Value> TileLoader::load() {
   if (op.getRegion() == TokenRegion::Recent)
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
+  if (op.getAsTile())
+    return loadStoredTile(row);
   // A tile of groups of several tokens lies within one of them.
   if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
       !op.getWithinPage())

@@ -14,6 +14,7 @@
 
 #include "ScaleFolder.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -37,11 +38,19 @@ private:
 
   Value foldKeysOfToken() override;
   Value foldValuesOfToken() override;
+  Value foldKeysOfTile(LoadTileOp load);
+  Value foldValuesOfTile(LoadTileOp load);
+  LoadTileOp findTile(TileKind kind);
+  SmallVector<Value> loadStored(LoadTileOp load);
+  OpFoldResult getFirstOfTile(LoadTileOp load);
+  Value cutTokens(Value matrix, LoadTileOp load);
   Value contractCodes(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand right,
                       StructuredOperand output) override;
 
-  Integers buildIntegers(StructuredOperand values, StringRef summed);
+  /// With `init`, the codes are written there.
+  Integers buildIntegers(StructuredOperand values, StringRef summed,
+                         Value init = {});
   Value buildSums(const Integers &integers, Value steps, StringRef axes,
                   StringRef summed);
   Value contractIntegers(StringRef axes, StringRef reduced,
@@ -82,18 +91,19 @@ Value IntegerFolder::scratchFor(StructuredOperand value, StringRef axes,
 /// step = max |x| / N; code = round(x (N / max |x|)), to nearest even, with N the
 /// largest integer.
 IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
-                                                     StringRef summed) {
+                                                     StringRef summed,
+                                                     Value init) {
   OpBuilder::InsertionGuard guard(b);
   leaveLoops({values.value});
   std::string kept = keepAxes(values.axes, summed);
   double largest = (1 << (type.getWidth() - 1)) - 1;
   // As integers, the bits of magnitudes have their order, NaN above all.
   Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-  Value init = scratchFor(values, kept, b.getI32Type());
-  init = linalg::FillOp::create(b, loc, none, init).getResult(0);
+  Value least = scratchFor(values, kept, b.getI32Type());
+  least = linalg::FillOp::create(b, loc, none, least).getResult(0);
   Value magnitudes =
       buildStructuredOp(
-          b, loc, values.axes, summed, {values}, {{init, kept}},
+          b, loc, values.axes, summed, {values}, {{least, kept}},
           [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
             Type i32 = b.getI32Type();
             Value magnitude = arith::BitcastOp::create(
@@ -117,7 +127,7 @@ IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
   Value codes =
       buildStructuredOp(
           b, loc, values.axes, "", {values, {factors[1], kept}},
-          {{scratchFor(values, values.axes, type), values.axes}},
+          {{init ? init : scratchFor(values, values.axes, type), values.axes}},
           [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
             // The sum has the integer in its lowest bits. What is not a number
             // gives some integer, and what is infinite or too small for its
@@ -207,10 +217,165 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
       .front();
 }
 
+//===----------------------------------------------------------------------===//
+// Tiles of a layout
+//===----------------------------------------------------------------------===//
+
+/// The load that codes and metadata come from, if they lie in one tile of the
+/// layout `kind`.
+LoadTileOp IntegerFolder::findTile(TileKind kind) {
+  auto load = codes.getDefiningOp<LoadTileOp>();
+  if (!load || !load.getWithinPage() ||
+      load.getCache().getType().getTileOrder().kind != kind ||
+      load.getCache().getType().getTileOrder().tokens != tokenBound ||
+      scales.getDefiningOp() != load ||
+      (kind == TileKind::ChannelPairs && headDim / groups % 2 != 0))
+    return nullptr;
+  return load;
+}
+
+/// Codes and metadata of the whole tile, in its order.
+SmallVector<Value> IntegerFolder::loadStored(LoadTileOp load) {
+  auto stored = LoadTileOp::create(
+      b, loc,
+      LoadTileOp::getTileTypes(load.getCache().getType(), load.getRegion(),
+                               /*asTile=*/true),
+      load.getCache(), load.getBatch(), load.getHead(), load.getBegin(),
+      load.getEnd(), load.getPages(), load.getRegion(), load.getTileAttr(),
+      /*withinPage=*/true, /*asTile=*/true);
+  return llvm::to_vector_of<Value>(stored.getResults());
+}
+
+/// Where in its tile the first token of `load` is.
+OpFoldResult IntegerFolder::getFirstOfTile(LoadTileOp load) {
+  CacheType cache = load.getCache().getType();
+  AffineExpr begin = b.getAffineDimExpr(0);
+  return affine::makeComposedFoldedAffineApply(
+      b, loc,
+      AffineMap::get(1, 0,
+                     (begin - cache.getExactFirst()) %
+                         cache.getTileOrder().tokens),
+      {OpFoldResult(load.getBegin())});
+}
+
+/// Of a matrix whose columns are all tokens of a tile, those of `load`.
+Value IntegerFolder::cutTokens(Value matrix, LoadTileOp load) {
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  SmallVector<OpFoldResult> offsets(sizes.size(), zero), ones(sizes.size(), one);
+  offsets.back() = getFirstOfTile(load);
+  sizes.back() = tokens;
+  return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
+}
+
+/// `value` with its last axis as `count` x 2.
+static Value splitPairs(OpBuilder &b, Location loc, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<ReassociationIndices> axes;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    axes.push_back({axis});
+  axes.back().push_back(type.getRank());
+  shape.back() /= 2;
+  shape.push_back(2);
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), value, axes);
+}
+
+/// As foldKeysOfToken, for all tokens of a tile of pairs p of channels: what is
+/// no token of the load gives a score that nothing reads.
+Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
+  int64_t channels = headDim / groups;
+  Integers integers;
+  Value steps, sums, pairs;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({op.other, outer});
+    Value query = expandChannels(op.other);
+    integers = buildIntegers({query, "rgc"}, "c");
+    steps = scaleSteps(integers.steps, "rg");
+    if (zeros)
+      sums = buildSums(integers,
+                       format.offsetNeedsScale() ? steps : integers.steps,
+                       "rgc", "c");
+    pairs = splitPairs(b, loc, integers.codes);
+  }
+  SmallVector<Value> stored = loadStored(load);
+  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
+  Value tile = tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get({groups, channels / 2, tokenBound, 2}, byte),
+      stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
+  SmallVector<int64_t> ofGroups = {rows, groups, tokenBound};
+  SmallVector<int64_t> ofRows = {rows, tokenBound};
+  auto whole = [&](ArrayRef<int64_t> shape) {
+    return scratch(shape, getAsIndexOpFoldResult(b.getContext(), shape));
+  };
+  Value factors = multiply("rgt", {steps, "rg"}, {stored[1], "gt"},
+                           {whole(ofGroups), "rgt"});
+  Value scores = buildFill(b, loc, whole(ofRows), 0.f);
+  scores = contractIntegers("rtgcp", "gcp", {pairs, "rgcp"}, {tile, "gctp"},
+                            {factors, "rgt"}, {scores, "rt"});
+  if (zeros) {
+    scales = stored[1];
+    zeros = stored[2];
+    scores =
+        contractOffsets("rtg", "g", {sums, "rg"}, "gt", {scores, "rt"});
+  }
+  return accumulate("rt", "", {cutTokens(scores, load), "rt"},
+                    {op.output, "rt"});
+}
+
+/// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of the
+/// load has the integer 0.
+Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
+  int64_t channels = headDim / groups;
+  SmallVector<Value> stored = loadStored(load);
+  Value weights = multiply("rgt", {weighted, "rt"},
+                           {cutTokens(stored[1], load), "gt"},
+                           {scratch({rows, groups, tokenBound},
+                                    {fixed(rows), fixed(groups), tokens}),
+                            "rgt"});
+  SmallVector<int64_t> shape = {rows, groups, tokenBound};
+  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
+  Value all = tensor::EmptyOp::create(b, loc, shape, type);
+  all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
+  Value part = cutTokens(all, load);
+  Integers integers = buildIntegers({weights, "rgt"}, "t", part);
+  auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
+  all = tensor::InsertSliceOp::create(
+      b, loc, integers.codes, all, slice.getMixedOffsets(),
+      slice.getMixedSizes(), slice.getMixedStrides());
+  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
+  Value tile = tensor::ExpandShapeOp::create(
+      b, loc,
+      RankedTensorType::get({tokenBound / 2, groups, channels, 2}, byte),
+      stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
+  Value result = contractIntegers(
+      "rgcsp", "sp", {splitPairs(b, loc, all), "rgsp"}, {tile, "sgcp"},
+      {integers.steps, "rg"}, {expandChannels(op.output), "rgc"});
+  result = collapseChannels(result, op.output.getType());
+  if (!zeros)
+    return result;
+  // The sum of tokens times zeros is of the load's tokens alone.
+  result = expandChannels(result);
+  Value shift = zeroScratch({rows, groups}, {fixed(rows), fixed(groups)});
+  scales = cutTokens(stored[1], load);
+  zeros = cutTokens(stored[2], load);
+  shift = contractOffsets("rgt", "t", {offsetOther, "rt"}, "gt", {shift, "rg"});
+  result = accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
+  return collapseChannels(result, op.output.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of tokens
+//===----------------------------------------------------------------------===//
+
 /// score[r, t] += sum_g (s[t, g] step[r, g]) (sum_c n[r, g, c] code[t, g, c])
 ///              + sum_g z[t, g] step[r, g] (sum_c n[r, g, c]).
 /// The query's integers n and steps are the same for all tiles.
 Value IntegerFolder::foldKeysOfToken() {
+  if (LoadTileOp load = findTile(TileKind::ChannelPairs))
+    return foldKeysOfTile(load);
   bool split = groups != 1;
   StringRef query = split ? "rgc" : "rc", ofGroups = split ? "rg" : "r";
   StringRef ofTokens = split ? "tg" : "t", all = split ? "rtg" : "rt";
@@ -250,6 +415,8 @@ Value IntegerFolder::foldKeysOfToken() {
 ///               + sum_t p[r, t] z[t, g],
 /// with step[r, g] n[r, g, t] ~ p[r, t] s[t, g].
 Value IntegerFolder::foldValuesOfToken() {
+  if (LoadTileOp load = findTile(TileKind::TokenPairs))
+    return foldValuesOfTile(load);
   if (groups == 1)
     return ScaleFolder::foldValuesOfToken();
   // Tokens last, as they are summed.
