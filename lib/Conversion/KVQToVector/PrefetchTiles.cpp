@@ -134,21 +134,26 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value rows = arith::MinSIOp::create(b, loc, left,
                                       tokens.isTile ? bind(1) : loop.getStep());
   Value end = arith::MulIOp::create(b, loc, rows, bind(ofRow));
+  // Rows are contiguous: one index for what a part takes of them.
+  SmallVector<ReassociationIndices> groups;
+  SmallVector<Value> at;
+  for (unsigned axis = 0; axis <= tokens.axis; ++axis) {
+    groups.push_back({axis});
+    at.push_back(getValueOrCreateConstantIndexOp(
+        b, loc, part.getMixedOffsets()[axis]));
+  }
+  for (unsigned axis = tokens.axis + 1; axis < shape.size(); ++axis)
+    groups.back().push_back(axis);
+  Value flat =
+      memref::CollapseShapeOp::create(b, loc, part.getSource(), groups);
+  Value row = arith::AddIOp::create(b, loc, at.back(),
+                                    tokens.isTile ? bind(1) : loop.getStep());
+  Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
   auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
   b.setInsertionPointToStart(lines.getBody());
-  Value element = lines.getInductionVar();
-  SmallVector<Value> at;
-  for (OpFoldResult offset : part.getMixedOffsets())
-    at.push_back(getValueOrCreateConstantIndexOp(b, loc, offset));
-  for (unsigned inner = shape.size() - 1; inner > tokens.axis; --inner) {
-    Value extent = bind(shape[inner]);
-    at[inner] = arith::RemUIOp::create(b, loc, element, extent);
-    element = arith::DivUIOp::create(b, loc, element, extent);
-  }
-  Value row = arith::AddIOp::create(b, loc, element,
-                                    tokens.isTile ? bind(1) : loop.getStep());
-  at[tokens.axis] = arith::AddIOp::create(b, loc, at[tokens.axis], row);
-  memref::PrefetchOp::create(b, loc, part.getSource(), at, /*isWrite=*/false,
+  at.back() =
+      arith::AddIOp::create(b, loc, first, lines.getInductionVar());
+  memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 

@@ -14,7 +14,6 @@
 
 #include "ScaleFolder.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -38,12 +37,8 @@ private:
 
   Value foldKeysOfToken() override;
   Value foldValuesOfToken() override;
-  Value foldKeysOfTile(LoadTileOp load);
-  Value foldValuesOfTile(LoadTileOp load);
-  LoadTileOp findTile(TileKind kind);
-  SmallVector<Value> loadStored(LoadTileOp load);
-  OpFoldResult getFirstOfTile(LoadTileOp load);
-  Value cutTokens(Value matrix, LoadTileOp load);
+  Value foldKeysOfTile(LoadTileOp load) override;
+  Value foldValuesOfTile(LoadTileOp load) override;
   Value contractCodes(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand right,
                       StructuredOperand output) override;
@@ -221,67 +216,6 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
 // Tiles of a layout
 //===----------------------------------------------------------------------===//
 
-/// The load that codes and metadata come from, if they lie in one tile of the
-/// layout `kind`.
-LoadTileOp IntegerFolder::findTile(TileKind kind) {
-  auto load = codes.getDefiningOp<LoadTileOp>();
-  if (!load || !load.getWithinPage() ||
-      load.getCache().getType().getTileOrder().kind != kind ||
-      load.getCache().getType().getTileOrder().tokens != tokenBound ||
-      scales.getDefiningOp() != load ||
-      (kind == TileKind::ChannelPairs && headDim / groups % 2 != 0))
-    return nullptr;
-  return load;
-}
-
-/// Codes and metadata of the whole tile, in its order.
-SmallVector<Value> IntegerFolder::loadStored(LoadTileOp load) {
-  auto stored = LoadTileOp::create(
-      b, loc,
-      LoadTileOp::getTileTypes(load.getCache().getType(), load.getRegion(),
-                               /*asTile=*/true),
-      load.getCache(), load.getBatch(), load.getHead(), load.getBegin(),
-      load.getEnd(), load.getPages(), load.getRegion(), load.getTileAttr(),
-      /*withinPage=*/true, /*asTile=*/true);
-  return llvm::to_vector_of<Value>(stored.getResults());
-}
-
-/// Where in its tile the first token of `load` is.
-OpFoldResult IntegerFolder::getFirstOfTile(LoadTileOp load) {
-  CacheType cache = load.getCache().getType();
-  AffineExpr begin = b.getAffineDimExpr(0);
-  return affine::makeComposedFoldedAffineApply(
-      b, loc,
-      AffineMap::get(1, 0,
-                     (begin - cache.getExactFirst()) %
-                         cache.getTileOrder().tokens),
-      {OpFoldResult(load.getBegin())});
-}
-
-/// Of a matrix whose columns are all tokens of a tile, those of `load`.
-Value IntegerFolder::cutTokens(Value matrix, LoadTileOp load) {
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
-  SmallVector<OpFoldResult> offsets(sizes.size(), zero), ones(sizes.size(), one);
-  offsets.back() = getFirstOfTile(load);
-  sizes.back() = tokens;
-  return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
-}
-
-/// `value` with its last axis as `count` x 2.
-static Value splitPairs(OpBuilder &b, Location loc, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  SmallVector<ReassociationIndices> axes;
-  for (int64_t axis = 0; axis < type.getRank(); ++axis)
-    axes.push_back({axis});
-  axes.back().push_back(type.getRank());
-  shape.back() /= 2;
-  shape.push_back(2);
-  return tensor::ExpandShapeOp::create(
-      b, loc, RankedTensorType::get(shape, type.getElementType()), value, axes);
-}
-
 /// As foldKeysOfToken, for all tokens of a tile of pairs p of channels: what is
 /// no token of the load gives a score that nothing reads.
 Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
@@ -298,7 +232,7 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
       sums = buildSums(integers,
                        format.offsetNeedsScale() ? steps : integers.steps,
                        "rgc", "c");
-    pairs = splitPairs(b, loc, integers.codes);
+    pairs = splitPairs(integers.codes);
   }
   SmallVector<Value> stored = loadStored(load);
   auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
@@ -307,22 +241,12 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
       stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
   SmallVector<int64_t> ofGroups = {rows, groups, tokenBound};
   SmallVector<int64_t> ofRows = {rows, tokenBound};
-  auto whole = [&](ArrayRef<int64_t> shape) {
-    return scratch(shape, getAsIndexOpFoldResult(b.getContext(), shape));
-  };
   Value factors = multiply("rgt", {steps, "rg"}, {stored[1], "gt"},
-                           {whole(ofGroups), "rgt"});
-  Value scores = buildFill(b, loc, whole(ofRows), 0.f);
+                           {buildEmpty(ofGroups), "rgt"});
+  Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
   scores = contractIntegers("rtgcp", "gcp", {pairs, "rgcp"}, {tile, "gctp"},
                             {factors, "rgt"}, {scores, "rt"});
-  if (zeros) {
-    scales = stored[1];
-    zeros = stored[2];
-    scores =
-        contractOffsets("rtg", "g", {sums, "rg"}, "gt", {scores, "rt"});
-  }
-  return accumulate("rt", "", {cutTokens(scores, load), "rt"},
-                    {op.output, "rt"});
+  return finishKeysOfTile(scores, sums, load, stored);
 }
 
 /// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of the
@@ -341,29 +265,16 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
   all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
   Value part = cutTokens(all, load);
   Integers integers = buildIntegers({weights, "rgt"}, "t", part);
-  auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
-  all = tensor::InsertSliceOp::create(
-      b, loc, integers.codes, all, slice.getMixedOffsets(),
-      slice.getMixedSizes(), slice.getMixedStrides());
+  all = insertTokens(integers.codes, all, load);
   auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
   Value tile = tensor::ExpandShapeOp::create(
       b, loc,
       RankedTensorType::get({tokenBound / 2, groups, channels, 2}, byte),
       stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
   Value result = contractIntegers(
-      "rgcsp", "sp", {splitPairs(b, loc, all), "rgsp"}, {tile, "sgcp"},
+      "rgcsp", "sp", {splitPairs(all), "rgsp"}, {tile, "sgcp"},
       {integers.steps, "rg"}, {expandChannels(op.output), "rgc"});
-  result = collapseChannels(result, op.output.getType());
-  if (!zeros)
-    return result;
-  // The sum of tokens times zeros is of the load's tokens alone.
-  result = expandChannels(result);
-  Value shift = zeroScratch({rows, groups}, {fixed(rows), fixed(groups)});
-  scales = cutTokens(stored[1], load);
-  zeros = cutTokens(stored[2], load);
-  shift = contractOffsets("rgt", "t", {offsetOther, "rt"}, "gt", {shift, "rg"});
-  result = accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
-  return collapseChannels(result, op.output.getType());
+  return finishValuesOfTile(result, load, stored);
 }
 
 //===----------------------------------------------------------------------===//
@@ -374,8 +285,6 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
 ///              + sum_g z[t, g] step[r, g] (sum_c n[r, g, c]).
 /// The query's integers n and steps are the same for all tiles.
 Value IntegerFolder::foldKeysOfToken() {
-  if (LoadTileOp load = findTile(TileKind::ChannelPairs))
-    return foldKeysOfTile(load);
   bool split = groups != 1;
   StringRef query = split ? "rgc" : "rc", ofGroups = split ? "rg" : "r";
   StringRef ofTokens = split ? "tg" : "t", all = split ? "rtg" : "rt";
@@ -415,8 +324,6 @@ Value IntegerFolder::foldKeysOfToken() {
 ///               + sum_t p[r, t] z[t, g],
 /// with step[r, g] n[r, g, t] ~ p[r, t] s[t, g].
 Value IntegerFolder::foldValuesOfToken() {
-  if (LoadTileOp load = findTile(TileKind::TokenPairs))
-    return foldValuesOfTile(load);
   if (groups == 1)
     return ScaleFolder::foldValuesOfToken();
   // Tokens last, as they are summed.
