@@ -25,8 +25,9 @@ namespace {
 class IntegerFolder : public ScaleFolder {
 public:
   IntegerFolder(RewriterBase &b, Location loc, Contraction contraction,
-                int64_t tokenBound, IntegerType type)
-      : ScaleFolder(b, loc, contraction, tokenBound), type(type) {}
+                int64_t tokenBound, unsigned width)
+      : ScaleFolder(b, loc, contraction, tokenBound), width(width),
+        type(b.getIntegerType(16)) {}
 
 private:
   /// Elements as `codes` times `steps`, of which there is one for all elements
@@ -55,6 +56,9 @@ private:
   /// Scratch for the `axes` of `value`, whose axes are `valueAxes`.
   Value scratchFor(StructuredOperand value, StringRef axes, Type elementType);
 
+  /// Bits of the integers, and the type that products are taken of: processors
+  /// multiply pairs of i16, to which codes are extended anyway.
+  unsigned width;
   IntegerType type;
 };
 
@@ -91,7 +95,7 @@ IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
   OpBuilder::InsertionGuard guard(b);
   leaveLoops({values.value});
   std::string kept = keepAxes(values.axes, summed);
-  double largest = (1 << (type.getWidth() - 1)) - 1;
+  double largest = (1 << (width - 1)) - 1;
   // As integers, the bits of magnitudes have their order, NaN above all.
   Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
   Value least = scratchFor(values, kept, b.getI32Type());
@@ -348,5 +352,5 @@ Value IntegerFolder::foldValuesOfToken() {
 Value kvq::foldWithIntegers(RewriterBase &b, Location loc,
                             Contraction contraction, int64_t tokenBound,
                             IntegerType type) {
-  return IntegerFolder(b, loc, contraction, tokenBound, type).run();
+  return IntegerFolder(b, loc, contraction, tokenBound, type.getWidth()).run();
 }

@@ -32,9 +32,14 @@ LoadTileOp ScaleFolder::findTile() {
   TileKind kind =
       op.reducesChannels ? TileKind::ChannelPairs : TileKind::TokenPairs;
   bool cutsPairs = op.reducesChannels && headDim / groups % 2 != 0;
-  return order.kind == kind && order.tokens == tokenBound && !cutsPairs
-             ? load
-             : nullptr;
+  if (order.kind != kind || order.tokens != tokenBound || cutsPairs)
+    return nullptr;
+  // Nothing reads the rows by themselves any more, not even their number.
+  AffineExpr begin = b.getAffineDimExpr(0), end = b.getAffineDimExpr(1);
+  tokens = affine::makeComposedFoldedAffineApply(
+      b, loc, AffineMap::get(2, 0, end - begin),
+      {OpFoldResult(load.getBegin()), OpFoldResult(load.getEnd())});
+  return load;
 }
 
 /// Codes and metadata of the whole tile, in its order.
