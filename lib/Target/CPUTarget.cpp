@@ -111,6 +111,5 @@ int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
       machine.getTargetTransformInfo(*function).getRegisterBitWidth(
           llvm::TargetTransformInfo::RGK_FixedWidthVector);
   constexpr uint64_t kBits = 32;
-  return std::max<uint64_t>(
-      llvm::bit_floor(bits.getFixedValue() / kBits), 1);
+  return std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
 }

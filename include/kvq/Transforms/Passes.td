@@ -475,6 +475,31 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def ForwardCopiesPass : Pass<"kvq-forward-copies"> {
+  let summary = "Reads what is copied where it was";
+  let description = [{
+    A structured op that reads the result of a `linalg.copy` on tensors reads its
+    input instead, so that nothing is copied where nothing else needs the result.
+    Codes of 8 bits in records are read where they lie among scales.
+
+    Of test/Transforms/forward-copies.mlir, abridged:
+
+    ```mlir
+    %codes = tensor.extract_slice %records[0, 0, 2] [%n, 4, 32] [1, 1, 1] : tensor<?x4x34xi8> to tensor<?x4x32xi8>
+    %copy = linalg.copy ins(%codes : tensor<?x4x32xi8>) outs(%scratch : tensor<?x4x32xi8>) -> tensor<?x4x32xi8>
+    %sums = linalg.generic … ins(%q, %copy : tensor<4x4x32xf32>, tensor<?x4x32xi8>) outs(…) { … }
+    ```
+    becomes
+    ```mlir
+    %codes = tensor.extract_slice %records[0, 0, 2] [%n, 4, 32] [1, 1, 1] : tensor<?x4x34xi8> to tensor<?x4x32xi8>
+    %sums = linalg.generic … ins(%q, %codes : tensor<4x4x32xf32>, tensor<?x4x32xi8>) outs(…) { … }
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def DecomposeValuesPass : Pass<"kvq-decompose-values"> {
   let summary = "Decomposes quantize, dequantize, pack and unpack into "
                 "structured ops";

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Processors multiply i16 lanes and add each two neighbours as i32 in one
-// instruction. What is written here is a product of i32 lanes whose even and odd
-// ones are added; LLVM makes that instruction of it (pmaddwd, vpdpwssd).
+// instruction. What is written here is a product of i32 lanes whose even and
+// odd ones are added; LLVM makes that instruction of it (pmaddwd, vpdpwssd).
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ static OpOperand *getExtended(const NestPlan &plan, Value value) {
   if (!argument || argument.getOwner() != plan.op.getBody())
     return nullptr;
   OpOperand *operand = plan.op.getMatchingOpOperand(argument);
-  bool isElement = isa<MemRefType>(operand->get().getType()) &&
-                   !plan.op.isDpsInit(operand);
+  bool isElement =
+      isa<MemRefType>(operand->get().getType()) && !plan.op.isDpsInit(operand);
   return isElement ? operand : nullptr;
 }
 
@@ -103,8 +103,9 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
     Value number = isLeft ? scaled.getLhs() : scaled.getRhs();
     Value scale = isLeft ? scaled.getRhs() : scaled.getLhs();
     auto conversion = number.getDefiningOp<arith::SIToFPOp>();
-    auto product = conversion ? conversion.getIn().getDefiningOp<arith::MulIOp>()
-                              : nullptr;
+    auto product = conversion
+                       ? conversion.getIn().getDefiningOp<arith::MulIOp>()
+                       : nullptr;
     if (!product || !number.hasOneUse() || !product->hasOneUse())
       continue;
     IntegerSum result;
@@ -207,9 +208,9 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
   bool isUniform = !plan.laneAxis || !plan.axesOf(operand)[*plan.laneAxis];
   if (isUniform && isContiguousAlong(plan, operand, axis)) {
     // As one element of twice the width, which is then broadcast.
-    Value pair = vector::LoadOp::create(
-        builder, loc, VectorType::get({2}, element), operand->get(),
-        body.indices(operand, point));
+    Value pair =
+        vector::LoadOp::create(builder, loc, VectorType::get({2}, element),
+                               operand->get(), body.indices(operand, point));
     Type wide = builder.getIntegerType(2 * element.getIntOrFloatBitWidth());
     pair = vector::BitCastOp::create(builder, loc, VectorType::get({1}, wide),
                                      pair);
@@ -256,9 +257,8 @@ Value ProductEmitter::getFactor(unsigned index, const Point &point) {
   if (auto vector = dyn_cast<VectorType>(narrow.getType()))
     type = VectorType::get(vector.getShape(), type);
   bool isSigned = isa<arith::ExtSIOp>(sum.extensions[index]);
-  factor = isSigned
-               ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
-               : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
+  factor = isSigned ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
+                    : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
   return factor;
 }
 
@@ -269,8 +269,8 @@ Value ProductEmitter::addNeighbours(Value products) {
     masks[lane % 2].push_back(lane);
   Value halves[2];
   for (int64_t i : {0, 1})
-    halves[i] = vector::ShuffleOp::create(builder, loc, products, products,
-                                          masks[i]);
+    halves[i] =
+        vector::ShuffleOp::create(builder, loc, products, products, masks[i]);
   return arith::AddIOp::create(builder, loc, halves[0], halves[1]);
 }
 

@@ -139,8 +139,8 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   SmallVector<Value> at;
   for (unsigned axis = 0; axis <= tokens.axis; ++axis) {
     groups.push_back({axis});
-    at.push_back(getValueOrCreateConstantIndexOp(
-        b, loc, part.getMixedOffsets()[axis]));
+    at.push_back(
+        getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[axis]));
   }
   for (unsigned axis = tokens.axis + 1; axis < shape.size(); ++axis)
     groups.back().push_back(axis);
@@ -151,8 +151,7 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
   auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
   b.setInsertionPointToStart(lines.getBody());
-  at.back() =
-      arith::AddIOp::create(b, loc, first, lines.getInductionVar());
+  at.back() = arith::AddIOp::create(b, loc, first, lines.getInductionVar());
   memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
                              /*localityHint=*/3, /*isDataCache=*/true);
 }

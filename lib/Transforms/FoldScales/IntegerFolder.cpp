@@ -7,8 +7,8 @@
 //
 // Rule R32: the operand that is not codes becomes integers, x ~ step * integer,
 // with one step for all elements that are summed under one scale. Scales that
-// belong to an element go into it first, as in the other folds. What is left are
-// sums of products of integers, each times a scale.
+// belong to an element go into it first, as in the other folds. What is left
+// are sums of products of integers, each times a scale.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,8 +87,8 @@ Value IntegerFolder::scratchFor(StructuredOperand value, StringRef axes,
   return buildScratch(b, loc, bound, extents, elementType);
 }
 
-/// step = max |x| / N; code = round(x (N / max |x|)), to nearest even, with N the
-/// largest integer.
+/// step = max |x| / N; code = round(x (N / max |x|)), to nearest even, with N
+/// the largest integer.
 IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
                                                      StringRef summed,
                                                      Value init) {
@@ -147,10 +147,8 @@ IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
 Value IntegerFolder::buildSums(const Integers &integers, Value steps,
                                StringRef axes, StringRef summed) {
   std::string kept = keepAxes(axes, summed);
-  Value init = buildFill(b, loc,
-                         scratchFor({integers.codes, axes}, kept,
-                                    b.getF32Type()),
-                         0.f);
+  Value init = buildFill(
+      b, loc, scratchFor({integers.codes, axes}, kept, b.getF32Type()), 0.f);
   return buildStructuredOp(
              b, loc, axes, summed, {{integers.codes, axes}, {steps, kept}},
              {{init, kept}},
@@ -241,7 +239,8 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
   SmallVector<Value> stored = loadStored(load);
   auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
   Value tile = tensor::ExpandShapeOp::create(
-      b, loc, RankedTensorType::get({groups, channels / 2, tokenBound, 2}, byte),
+      b, loc,
+      RankedTensorType::get({groups, channels / 2, tokenBound, 2}, byte),
       stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
   SmallVector<int64_t> ofGroups = {rows, groups, tokenBound};
   SmallVector<int64_t> ofRows = {rows, tokenBound};
@@ -253,16 +252,16 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
   return finishKeysOfTile(scores, sums, load, stored);
 }
 
-/// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of the
-/// load has the integer 0.
+/// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of
+/// the load has the integer 0.
 Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
   int64_t channels = headDim / groups;
   SmallVector<Value> stored = loadStored(load);
-  Value weights = multiply("rgt", {weighted, "rt"},
-                           {cutTokens(stored[1], load), "gt"},
-                           {scratch({rows, groups, tokenBound},
-                                    {fixed(rows), fixed(groups), tokens}),
-                            "rgt"});
+  Value weights =
+      multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], load), "gt"},
+               {scratch({rows, groups, tokenBound},
+                        {fixed(rows), fixed(groups), tokens}),
+                "rgt"});
   SmallVector<int64_t> shape = {rows, groups, tokenBound};
   Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
   Value all = tensor::EmptyOp::create(b, loc, shape, type);
@@ -275,9 +274,9 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
       b, loc,
       RankedTensorType::get({tokenBound / 2, groups, channels, 2}, byte),
       stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
-  Value result = contractIntegers(
-      "rgcsp", "sp", {splitPairs(all), "rgsp"}, {tile, "sgcp"},
-      {integers.steps, "rg"}, {expandChannels(op.output), "rgc"});
+  Value result = contractIntegers("rgcsp", "sp", {splitPairs(all), "rgsp"},
+                                  {tile, "sgcp"}, {integers.steps, "rg"},
+                                  {expandChannels(op.output), "rgc"});
   return finishValuesOfTile(result, load, stored);
 }
 
@@ -307,17 +306,17 @@ Value IntegerFolder::foldKeysOfToken() {
                        query, "c");
   }
   Value tokenScales = split ? scales : dropUnitAxis(scales);
-  Value factors = scratch(
-      split ? ArrayRef<int64_t>{rows, tokenBound, groups}
-            : ArrayRef<int64_t>{rows, tokenBound},
-      split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
-            : ArrayRef<OpFoldResult>{fixed(rows), tokens});
-  factors = multiply(all, {steps, ofGroups}, {tokenScales, ofTokens},
-                     {factors, all});
-  Value result = contractIntegers(
-      split ? "rtgc" : "rtc", split ? "gc" : "c", {integers.codes, query},
-      {splitChannels(codes), split ? "tgc" : "tc"}, {factors, all},
-      {op.output, "rt"});
+  Value factors =
+      scratch(split ? ArrayRef<int64_t>{rows, tokenBound, groups}
+                    : ArrayRef<int64_t>{rows, tokenBound},
+              split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
+                    : ArrayRef<OpFoldResult>{fixed(rows), tokens});
+  factors =
+      multiply(all, {steps, ofGroups}, {tokenScales, ofTokens}, {factors, all});
+  Value result = contractIntegers(split ? "rtgc" : "rtc", split ? "gc" : "c",
+                                  {integers.codes, query},
+                                  {splitChannels(codes), split ? "tgc" : "tc"},
+                                  {factors, all}, {op.output, "rt"});
   if (!zeros)
     return result;
   return contractOffsets(all, split ? "g" : "", {sums, ofGroups}, ofTokens,

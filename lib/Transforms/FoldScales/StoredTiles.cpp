@@ -60,9 +60,8 @@ OpFoldResult ScaleFolder::getFirstOfTile(LoadTileOp load) {
   AffineExpr begin = b.getAffineDimExpr(0);
   return affine::makeComposedFoldedAffineApply(
       b, loc,
-      AffineMap::get(1, 0,
-                     (begin - cache.getExactFirst()) %
-                         cache.getTileOrder().tokens),
+      AffineMap::get(
+          1, 0, (begin - cache.getExactFirst()) % cache.getTileOrder().tokens),
       {OpFoldResult(load.getBegin())});
 }
 
@@ -70,7 +69,8 @@ OpFoldResult ScaleFolder::getFirstOfTile(LoadTileOp load) {
 Value ScaleFolder::cutTokens(Value matrix, LoadTileOp load) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
-  SmallVector<OpFoldResult> offsets(sizes.size(), zero), ones(sizes.size(), one);
+  SmallVector<OpFoldResult> offsets(sizes.size(), zero),
+      ones(sizes.size(), one);
   offsets.back() = getFirstOfTile(load);
   sizes.back() = tokens;
   return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
@@ -79,10 +79,9 @@ Value ScaleFolder::cutTokens(Value matrix, LoadTileOp load) {
 /// The inverse: `part`, of the tokens of `load`, into `matrix`.
 Value ScaleFolder::insertTokens(Value part, Value matrix, LoadTileOp load) {
   auto slice = cutTokens(matrix, load).getDefiningOp<tensor::ExtractSliceOp>();
-  return tensor::InsertSliceOp::create(b, loc, part, matrix,
-                                       slice.getMixedOffsets(),
-                                       slice.getMixedSizes(),
-                                       slice.getMixedStrides());
+  return tensor::InsertSliceOp::create(
+      b, loc, part, matrix, slice.getMixedOffsets(), slice.getMixedSizes(),
+      slice.getMixedStrides());
 }
 
 /// `value` with its last axis as `count` x 2.
@@ -99,9 +98,9 @@ Value ScaleFolder::splitPairs(Value value) {
       b, loc, RankedTensorType::get(shape, type.getElementType()), value, axes);
 }
 
-/// output += left * codes, summed over `reduced` and over pairs: the last axis of
-/// `left` is a pair, and in the last one of `codes` pairs follow each other along
-/// `pairsAlong`.
+/// output += left * codes, summed over `reduced` and over pairs: the last axis
+/// of `left` is a pair, and in the last one of `codes` pairs follow each other
+/// along `pairsAlong`.
 Value ScaleFolder::contractPairs(StringRef axes, StringRef reduced,
                                  StructuredOperand left,
                                  StructuredOperand codes, char pairsAlong,
@@ -118,8 +117,7 @@ Value ScaleFolder::contractPairs(StringRef axes, StringRef reduced,
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (int64_t neighbour : {0, 1}) {
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(b, loc, left.value);
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, left.value);
     SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0)),
         ones(sizes.size(), b.getIndexAttr(1));
     offsets.back() = b.getIndexAttr(neighbour);
@@ -151,8 +149,7 @@ Value ScaleFolder::contractPairs(StringRef axes, StringRef reduced,
                      b, loc, args[i],
                      format.buildCodeValue(b, loc, args[2 + i]));
                Value sum = buildAdd(b, loc, products[0], products[1]);
-               linalg::YieldOp::create(b, loc,
-                                       buildAdd(b, loc, args[4], sum));
+               linalg::YieldOp::create(b, loc, buildAdd(b, loc, args[4], sum));
              })
       .getResult(0);
 }
@@ -201,13 +198,11 @@ Value ScaleFolder::foldKeysOfTile(LoadTileOp load) {
       RankedTensorType::get({groups, headDim / groups / 2, 2 * tokenBound},
                             byte),
       tile, SmallVector<ReassociationIndices>{{0, 1}, {2}});
-  Value dots = contractPairs("rgtc", "c", {splitPairs(query), "rgc"},
-                             {tile, "gct"}, 't',
-                             {buildFill(b, loc, buildEmpty(ofGroups), 0.f),
-                              "rgt"});
-  Value scores =
-      contract("rtg", "g", {dots, "rgt"}, {stored[1], "gt"},
-               {buildFill(b, loc, buildEmpty(ofRows), 0.f), "rt"});
+  Value dots =
+      contractPairs("rgtc", "c", {splitPairs(query), "rgc"}, {tile, "gct"}, 't',
+                    {buildFill(b, loc, buildEmpty(ofGroups), 0.f), "rgt"});
+  Value scores = contract("rtg", "g", {dots, "rgt"}, {stored[1], "gt"},
+                          {buildFill(b, loc, buildEmpty(ofRows), 0.f), "rt"});
   return finishKeysOfTile(scores, sums, load, stored);
 }
 
@@ -215,9 +210,9 @@ Value ScaleFolder::foldKeysOfTile(LoadTileOp load) {
 Value ScaleFolder::foldValuesOfTile(LoadTileOp load) {
   SmallVector<Value> stored = loadStored(load);
   Value all = buildFill(b, loc, buildEmpty({rows, groups, tokenBound}), 0.f);
-  Value weights = multiply("rgt", {weighted, "rt"},
-                           {cutTokens(stored[1], load), "gt"},
-                           {cutTokens(all, load), "rgt"});
+  Value weights =
+      multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], load), "gt"},
+               {cutTokens(all, load), "rgt"});
   all = insertTokens(weights, all, load);
   Type byte = getElementTypeOrSelf(stored[0]);
   Value tile = tensor::CollapseShapeOp::create(
@@ -227,8 +222,8 @@ Value ScaleFolder::foldValuesOfTile(LoadTileOp load) {
       RankedTensorType::get({tokenBound / 2, groups, 2 * headDim / groups},
                             byte),
       tile, SmallVector<ReassociationIndices>{{0}, {1, 2}});
-  Value result = contractPairs("rgcs", "s", {splitPairs(all), "rgs"},
-                               {tile, "sgc"}, 'c',
-                               {expandChannels(op.output), "rgc"});
+  Value result =
+      contractPairs("rgcs", "s", {splitPairs(all), "rgs"}, {tile, "sgc"}, 'c',
+                    {expandChannels(op.output), "rgc"});
   return finishValuesOfTile(result, load, stored);
 }
