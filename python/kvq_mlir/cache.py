@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text, output_array
+from .arguments import check_type, element_text, operand, output_array
 from .cache_types import cache_type, has_window
 from .checks import (
     check_border,
@@ -57,8 +57,8 @@ def _named(name: str | None) -> Iterator[None]:
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
-    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16" or "f32", what exact tokens
-    hold and what values are rounded to before they are quantized. exact_first: how many tokens at the start stay exact.
+    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16", "bf16" or "f32", what exact
+    tokens hold and what values are rounded to before they are quantized. exact_first: how many tokens at the start stay exact.
     recent: how many of the newest tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their
     group is full. residual, instead of recent: tokens stay exact until there are so many, a multiple of n, and then are
     quantized all at once.
@@ -121,8 +121,8 @@ class Cache:
             for what, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
                 if size < 0:
                     raise _kvq.Error(f"expected {what} of at least 0, got {size}")
-            if dtype not in ("f16", "f32"):
-                raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
+            if dtype not in ("f16", "bf16", "f32"):
+                raise _kvq.Error(f"expected dtype 'f16', 'bf16' or 'f32', got '{dtype}'")
             self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
             self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
             self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
@@ -213,7 +213,8 @@ class Cache:
         starts: Sequence[int] | None = None,
         count_saturated: bool = False,
     ) -> np.ndarray | None:
-        """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16 or float32.
+        """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16, bfloat16 or
+        float32.
 
         counts: how many of them belong to each sequence, the first ones; the rest is padding and is not read. Default:
         all. Tokens may also be packed, [total, kv_heads, head_dim], with starts, batch + 1 ascending rows: those of
@@ -247,7 +248,7 @@ class Cache:
         flushed = (self._flushed,) if self.has_window else ()
         where = (*self._tables, bounds) if packed else (bounds, *self._tables)
         saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
-        arguments = (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
+        arguments = (operand(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
         compiled.invoke("append", arguments)
         self._flushed = self._flushed_after(new)
         self._lengths += new
@@ -277,7 +278,7 @@ class Cache:
         if kept.max() > self.capacity:
             raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
         compiled = kernel(_append_ir.store, (self.kv_heads, self.head_dim), element, self.dynamic_type)
-        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, found.astype(np.int64)))
+        compiled.invoke("append", (operand(x), *self._arrays, found.astype(np.int64)))
         self._lengths[:] = kept
         self._flushed[:] = 0 if self.format.is_exact else kept
 

@@ -15,7 +15,8 @@ OUTER_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))  # rule R17
 
 
 def calibrate(x: np.ndarray, fmt: Format, signs: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """What `Cache(..., given=...)` takes for `fmt`, from tokens x [batch, kv_heads, tokens, dim], float16 or float32.
+    """What `Cache(..., given=...)` takes for `fmt`, from tokens x [batch, kv_heads, tokens, dim], float16, bfloat16 or
+    float32.
 
     A static range is that of all tokens of a head: minmax with a zero, absmax without. An outer scale is such that the
     largest stored scale of a head's tokens is the largest of its type. A mean is that of all tokens of a head. signs:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from . import _kvq
+from .arguments import as_bits
 from .format import DTYPES, Component, Format
 
 Given = Mapping[str, np.ndarray]
@@ -30,6 +31,7 @@ def _shape_text(shape: tuple[int, ...]) -> str:
 def _as_stored(component: Component, dtype: np.dtype, array: np.ndarray) -> np.ndarray:
     """A given array in the component's shape; `Error` or TypeError where it is of another shape or type."""
     name, accepted = component.name, _accepted(component)
+    array = as_bits(array) if isinstance(array, np.ndarray) else array
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise TypeError(f"expected given {name} as an array of {dtype}, got {found}")

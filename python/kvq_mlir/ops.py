@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text, output_array
+from .arguments import check_type, element_text, operand, output_array
 from .cache import Cache
 from .compiler import kernel
 from .format import DTYPES, Format
@@ -89,7 +89,7 @@ class Quantized:
 
 
 def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantized:
-    """Quantizes x [batch, heads, tokens, dim], float16 or float32, which is also the element type.
+    """Quantizes x [batch, heads, tokens, dim], float16, bfloat16 or float32, which is also the element type.
 
     given: arrays by name that the format asks for, as a `Cache` takes them. Raises `Error`, a ValueError, for a wrong
     shape, for `codes = none`, with both numbers where groups do not divide the tokens or the row, and for what is given
@@ -117,7 +117,7 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     metadata = computed | stored
     out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
     compiled = kernel(_values_ir.quantize, core, fmt.rotation, fmt.row_types(type_), sharing, dim, element)
-    compiled.invoke("quantize", (np.ascontiguousarray(x), *_operands(stored), out.codes, *computed.values()))
+    compiled.invoke("quantize", (operand(x), *_operands(stored), out.codes, *computed.values()))
     return out
 
 
@@ -139,7 +139,7 @@ def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     compiled = kernel(
         _values_ir.count_saturated, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim, element
     )
-    compiled.invoke("count_saturated", (np.ascontiguousarray(x), *metadata, counts))
+    compiled.invoke("count_saturated", (operand(x), *metadata, counts))
     return counts
 
 
@@ -200,7 +200,7 @@ def attention(
 ) -> np.ndarray:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
-    q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
+    q: [batch, q_heads, q_len, dim], float16, bfloat16 or float32. Query head h reads KV head h // (q_heads / kv_heads). scale:
     default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all, as far as the
     caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
     gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
@@ -238,7 +238,6 @@ def attention(
         openmp=threads > 1,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
-    q = np.ascontiguousarray(q)
-    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
+    arguments = (operand(q), *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
     compiled.invoke("attention", arguments, None if threads == 1 else threads)
     return out

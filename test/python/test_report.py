@@ -96,7 +96,7 @@ def test_retained_bytes_are_those_of_tokens(rng):
     for _ in range(100):
         cache = draw_cache(rng, given=False)
         length, n, fmt = cache.capacity, cache.format.tokens, cache.format
-        rows, row = cache.batch * cache.kv_heads, cache.head_dim * {"f16": 2, "f32": 4}[cache.dtype]
+        rows, row = cache.batch * cache.kv_heads, cache.head_dim * DTYPES[cache.dtype].itemsize
         found = _kvq.Footprint(cache.dynamic_type).retained(length)
         if fmt.is_exact:
             assert parts(found) == ({"values": rows * length * row} if length else {}), cache
