@@ -7,6 +7,8 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "Segments.h"
+
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
@@ -44,15 +46,7 @@ public:
   SmallVector<Value> run();
 
 private:
-  /// The tiles of a side's segments, one where its rows have one format.
-  struct Segment {
-    Value values;
-    int64_t begin, channels;
-  };
-  SmallVector<Segment> loadSegments(Value cache, Value pages,
-                                    TokenRegion region);
-  Value loadValues(CacheType type, Value cache, Value pages,
-                   TokenRegion region);
+  Value loadValues(const Segment &segment, Value pages, TokenRegion region);
   Value getInitialScores();
   Value computeScores();
   Value accumulate(Value probabilities, Value acc);
@@ -72,10 +66,15 @@ private:
 
 } // namespace
 
-/// The tile of a side, tokens x head_dim: dequantized to f32, or as it is
-/// stored where that is exact.
-Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
+/// The tile of a segment of a side, tokens x channels: dequantized to f32, or
+/// as it is stored where that is exact.
+Value TileDecomposer::loadValues(const Segment &segment, Value pages,
                                  TokenRegion region) {
+  Value cache = segment.cache;
+  CacheType type = segment.getType();
+  // An exact segment has no windows: all its tokens are in one region.
+  if (type.isExact())
+    region = TokenRegion::Codes;
   bool hasPages = LoadTileOp::hasPages(type, region);
   auto load = LoadTileOp::create(
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
@@ -112,73 +111,33 @@ Value TileDecomposer::getInitialScores() {
       .front();
 }
 
-SmallVector<TileDecomposer::Segment>
-TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
-  auto type = cast<CacheType>(cache.getType());
-  if (!type.getSegments())
-    return {{loadValues(type, cache, pages, region), 0, type.getHeadDim()}};
-  std::vector<CacheType> types = type.getSegmentCaches();
-  auto split = SplitSegmentsOp::create(
-      b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
-  SmallVector<Segment> segments;
-  int64_t begin = 0;
-  for (auto [part, partType] : llvm::zip_equal(split.getParts(), types)) {
-    // An exact segment has no windows: all its tokens are in one region.
-    TokenRegion of = partType.isExact() ? TokenRegion::Codes : region;
-    int64_t channels = partType.getHeadDim();
-    segments.push_back(
-        {loadValues(partType, part, pages, of), begin, channels});
-    begin += channels;
-  }
-  return segments;
-}
-
-/// Channels `[begin, begin + channels)` of a matrix; itself if these are all.
-static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
-                             int64_t begin, int64_t channels) {
-  auto type = cast<RankedTensorType>(matrix.getType());
-  if (type.getDimSize(1) == channels)
-    return matrix;
-  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
-                                       b.getIndexAttr(begin)};
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(type.getDimSize(0)),
-                                     b.getIndexAttr(channels)};
-  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
-}
-
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
-  SmallVector<Segment> keys =
-      loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion());
+  SmallVector<Segment> segments = splitSegments(b, loc, op.getKey());
+  SmallVector<Value> keys;
+  for (const Segment &segment : segments)
+    keys.push_back(loadValues(segment, op.getKeyPages(), *op.getKeyRegion()));
   Value scores = getInitialScores();
-  for (const Segment &segment : keys) {
-    Value query =
-        extractChannels(b, loc, op.getQuery(), segment.begin, segment.channels);
-    scores =
-        buildContraction(b, loc, "rtc", "c", {query, "rc"},
-                         {segment.values, "tc"}, {scores, "rt"}, buildExtend);
+  for (auto [segment, tile] : llvm::zip_equal(segments, keys)) {
+    Value query = extractChannels(b, loc, op.getQuery(), segment);
+    scores = buildContraction(b, loc, "rtc", "c", {query, "rc"}, {tile, "tc"},
+                              {scores, "rt"}, buildExtend);
   }
   return scores;
 }
 
 /// acc[r, c] += sum_t p[r, t] v[t, c], each segment into its channels.
 Value TileDecomposer::accumulate(Value probabilities, Value acc) {
-  SmallVector<Segment> values =
-      loadSegments(op.getValue(), op.getValuePages(), *op.getValueRegion());
-  for (const Segment &segment : values) {
-    Value part = extractChannels(b, loc, acc, segment.begin, segment.channels);
-    Value sum =
-        buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
-                         {segment.values, "tc"}, {part, "rc"}, buildExtend);
-    if (part == acc) {
-      acc = sum;
-      continue;
-    }
-    auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
-    acc = tensor::InsertSliceOp::create(
-        b, loc, sum, acc, slice.getMixedOffsets(), slice.getMixedSizes(),
-        slice.getMixedStrides());
+  SmallVector<Segment> segments = splitSegments(b, loc, op.getValue());
+  SmallVector<Value> values;
+  for (const Segment &segment : segments)
+    values.push_back(
+        loadValues(segment, op.getValuePages(), *op.getValueRegion()));
+  for (auto [segment, tile] : llvm::zip_equal(segments, values)) {
+    Value part = extractChannels(b, loc, acc, segment);
+    Value sum = buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
+                                 {tile, "tc"}, {part, "rc"}, buildExtend);
+    acc = insertChannels(b, loc, sum, acc, segment);
   }
   return acc;
 }

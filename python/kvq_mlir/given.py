@@ -55,7 +55,7 @@ def stored_components(fmt: Format, type_: str, given: Given | None) -> Iterator[
             needed = f"expected {', '.join(components)}" if components else "nothing is given to it"
             raise _kvq.Error(f"'{fmt}' has no use for given '{name}': {needed}")
     for name, component in components.items():
-        if name == "signs" and name not in given:
+        if name.partition(".")[0] == "signs" and name not in given:
             given[name] = np.ones(component.shape, np.int8)
         if name not in given:
             expected = " or ".join(_shape_text(shape) for shape in _accepted(component))

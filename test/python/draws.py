@@ -55,7 +55,7 @@ VALUES: dict[str, tuple] = {
     "layout": ("", "stream", "bias", "record", "row", "pairs"),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
-    "storage": ("contiguous", "pages", "given pages", "ring"),
+    "storage": ("contiguous", "pages", "given pages", "ring", "ring of pages"),
     "dtype": ("f16", "bf16", "f32"),
     "input": ("f16", "bf16", "f32"),
     "dim": (64, 80, 96, 128),
@@ -201,11 +201,13 @@ def complete(rng: np.random.Generator, fields: Fields) -> str:
     }[fields["window"]]
     exact = window.get("recent", 0) or window.get("residual", 0)  # tokens that a ring has to keep
     keep_first = fields["exact_first"] + int(rng.integers(0, 3))
+    ring = dict(ring=keep_first + exact + fields["q_len"] + int(rng.integers(0, 20)), keep_first=keep_first)
     storage = {
         "contiguous": {},
         "pages": dict(page=n * int(rng.integers(1, 6))),
         "given pages": dict(page=n * int(rng.integers(1, 6)), given=True),
-        "ring": dict(ring=keep_first + exact + fields["q_len"] + int(rng.integers(0, 20)), keep_first=keep_first),
+        "ring": ring,
+        "ring of pages": dict(**ring, page=n * int(rng.integers(1, 6))),
     }[fields["storage"]]
     lengths = rng.integers(0, 60, fields["batch"])
     lengths[rng.integers(fields["batch"])] = int(rng.integers(20, 60))
