@@ -292,8 +292,18 @@ LogicalResult ShiftOp::verify() {
   if (failed(verifyPerSequence(*this, "begin", getBegin(), batch)) ||
       failed(verifyPerSequence(*this, "count", getCount(), batch)) ||
       failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
-      failed(verifyPageTable(*this, "pages", cache, getPages())))
+      failed(verifyPageTable(*this, "pages", cache, getPages())) ||
+      failed(verifyRopeTables(*this, getCos(), getSin(), getRopeStyle(),
+                              cache.getHeadDim())))
     return failure();
+  if (getCos() && cache.isBeforeRope())
+    return emitOpError("keys before RoPE do not depend on positions: expected "
+                       "no tables of RoPE with rope = pre, got ")
+           << cache;
+  if (getCos() && cache.getSegments())
+    return emitOpError("RoPE turns the first channels of rows of one format: "
+                       "expected no tables with segments, got ")
+           << cache;
   return verifyFlushed(*this, "flushed", cache, getFlushed());
 }
 
@@ -373,6 +383,22 @@ static LogicalResult verifyRings(AttentionOp op, CacheType key,
          << queries << " queries, got " << *key.getRing();
 }
 
+/// Keys may be turned as they are read; keys that are tensors, where there are
+/// tables.
+static LogicalResult verifyRope(AttentionOp op, CacheType key,
+                                CacheType value) {
+  if (value && value.isBeforeRope())
+    return op.emitOpError("RoPE turns keys only: expected values without rope "
+                          "= pre, got ")
+           << value;
+  Value cos = op.getCos(), sin = op.getSin();
+  if (key)
+    return verifyKeyRope(op, key, cos, sin, op.getRopeStyle());
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  return verifyRopeTables(op, cos, sin, op.getRopeStyle(),
+                          query.getDimSize(3));
+}
+
 LogicalResult AttentionOp::verify() {
   auto query = cast<RankedTensorType>(getQuery().getType());
   auto init = cast<RankedTensorType>(getInit().getType());
@@ -441,6 +467,8 @@ LogicalResult AttentionOp::verify() {
     if (!cache && table)
       return emitOpError() << name << " is given for a tensor";
   }
+  if (failed(verifyRope(*this, keyCache, valueCache)))
+    return failure();
   if (keyCache && valueCache &&
       failed(verifyRings(*this, keyCache, valueCache)))
     return failure();

@@ -174,7 +174,7 @@ verifySegments(function_ref<InFlightDiagnostic()> emitError,
     auto segment = cast<FormatInterface>(format);
     bool isExact = segment.isExact();
     // The query and the accumulator are prepared for whole rows.
-    if (segment.getCore() != segment)
+    if (segment.isPrepared())
       return emitHere()
              << "expected no rotation and no center in a segment, got "
              << format;

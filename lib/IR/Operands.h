@@ -37,6 +37,18 @@ LogicalResult verifyFlushed(Operation *op, StringRef name, CacheType cache,
 LogicalResult verifyPageTable(Operation *op, StringRef name, CacheType cache,
                               Value table);
 
+/// Tables of RoPE are of one type, with a row of angles for each position and
+/// an angle for each of some pairs of `channels`. Without them there is no
+/// `style` of pairs either.
+LogicalResult verifyRopeTables(Operation *op, Value cos, Value sin,
+                               std::optional<RopeStyle> style,
+                               int64_t channels);
+
+/// Keys before RoPE need tables with a row for each position up to the capacity,
+/// where both are known; other keys take none.
+LogicalResult verifyKeyRope(Operation *op, CacheType keys, Value cos, Value sin,
+                            std::optional<RopeStyle> style);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_IR_OPERANDS_H

@@ -9,6 +9,7 @@
 
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/Rope.h"
 #include "kvq/IR/StructuredOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -48,9 +49,16 @@ private:
   struct Segment {
     Value values;
     int64_t begin, channels;
+    bool isBeforeRope;
+  };
+  /// Some channels of keys, tokens x channels, and those of the query that they
+  /// are multiplied with.
+  struct KeyPart {
+    Value query, values;
   };
   SmallVector<Segment> loadSegments(Value cache, Value pages,
                                     TokenRegion region);
+  SmallVector<KeyPart> getKeyParts(const Segment &segment);
   Value loadValues(CacheType type, Value cache, Value pages,
                    TokenRegion region);
   Value getInitialScores();
@@ -116,7 +124,8 @@ SmallVector<TileDecomposer::Segment>
 TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
   auto type = cast<CacheType>(cache.getType());
   if (!type.getSegments())
-    return {{loadValues(type, cache, pages, region), 0, type.getHeadDim()}};
+    return {{loadValues(type, cache, pages, region), 0, type.getHeadDim(),
+             type.isBeforeRope()}};
   std::vector<CacheType> types = type.getSegmentCaches();
   auto split = SplitSegmentsOp::create(
       b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
@@ -127,7 +136,8 @@ TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
     TokenRegion of = partType.isExact() ? TokenRegion::Codes : region;
     int64_t channels = partType.getHeadDim();
     segments.push_back(
-        {loadValues(partType, part, pages, of), begin, channels});
+        {loadValues(partType, part, pages, of), begin, channels,
+         partType.isBeforeRope()});
     begin += channels;
   }
   return segments;
@@ -141,24 +151,57 @@ static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
     return matrix;
   SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
                                        b.getIndexAttr(begin)};
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(type.getDimSize(0)),
+  SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, loc, matrix, 0),
                                      b.getIndexAttr(channels)};
   SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
   return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
 }
 
-/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
+/// The channels of a segment of keys as scores need them. Of what RoPE turns, the
+/// first and the second channels of pairs are apart, and those that it leaves as
+/// they are.
+SmallVector<TileDecomposer::KeyPart>
+TileDecomposer::getKeyParts(const Segment &segment) {
+  Value query =
+      extractChannels(b, loc, op.getQuery(), segment.begin, segment.channels);
+  if (!segment.isBeforeRope)
+    return {{query, segment.values}};
+  RopePairs pairs(op.getRopeStyle().value_or(RopeStyle::Half),
+                  op.getCos().getType().getDimSize(1));
+  // The token at position p is turned by row p.
+  auto getRows = [&](Value table) -> Value {
+    SmallVector<OpFoldResult> offsets = {op.getBegin(), b.getIndexAttr(0)};
+    SmallVector<OpFoldResult> sizes = {tokens, b.getIndexAttr(pairs.count)};
+    SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+    return tensor::ExtractSliceOp::create(b, loc, table, offsets, sizes, ones);
+  };
+  auto getScratch = [&] {
+    return buildScratch(b, loc, {tile, pairs.count},
+                        {tokens, b.getIndexAttr(pairs.count)});
+  };
+  auto [first, second] = buildTurnedRows(
+      b, loc, segment.values, pairs, getRows(op.getCos()), getRows(op.getSin()),
+      getScratch(), getScratch());
+  SmallVector<KeyPart> parts = {
+      {buildPairChannels(b, loc, query, pairs, /*second=*/false), first},
+      {buildPairChannels(b, loc, query, pairs, /*second=*/true), second}};
+  int64_t turned = pairs.getChannels(), rest = segment.channels - turned;
+  if (rest != 0)
+    parts.push_back({extractChannels(b, loc, query, turned, rest),
+                     extractChannels(b, loc, segment.values, turned, rest)});
+  return parts;
+}
+
+/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over parts.
 Value TileDecomposer::computeScores() {
   SmallVector<Segment> keys =
       loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion());
   Value scores = getInitialScores();
-  for (const Segment &segment : keys) {
-    Value query =
-        extractChannels(b, loc, op.getQuery(), segment.begin, segment.channels);
-    scores =
-        buildContraction(b, loc, "rtc", "c", {query, "rc"},
-                         {segment.values, "tc"}, {scores, "rt"}, buildExtend);
-  }
+  for (const Segment &segment : keys)
+    for (const KeyPart &part : getKeyParts(segment))
+      scores =
+          buildContraction(b, loc, "rtc", "c", {part.query, "rc"},
+                           {part.values, "tc"}, {scores, "rt"}, buildExtend);
   return scores;
 }
 

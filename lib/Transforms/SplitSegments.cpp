@@ -115,7 +115,8 @@ static void splitOp(RewriterBase &rewriter, ShiftOp op) {
     auto segment = cast<CacheType>(part.getType());
     parts.push_back(ShiftOp::create(
         rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
-        getFlushed(segment, op.getFlushed()), op.getPages(), part));
+        getFlushed(segment, op.getFlushed()), op.getPages(), op.getCos(),
+        op.getSin(), part, op.getRopeStyleAttr()));
   }
   rewriter.replaceOp(op,
                      joinCache(rewriter, loc, op.getCache().getType(), parts));

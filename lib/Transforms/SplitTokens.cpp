@@ -212,6 +212,7 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       begin, end, countFlushed(key, op.getKeyFlushed(), item),
       countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
       op.getValuePages(), state.acc, state.max, state.sum, /*bias=*/Value(),
+      op.getCos(), op.getSin(), op.getRopeStyleAttr(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       /*tile=*/nullptr, /*withinPages=*/false);
   return {partial.getAccResult(), partial.getMaxResult(),

@@ -11,10 +11,11 @@ from . import _kvq
 from .arguments import check_type, element_text, output_array
 from .cache import Cache
 from .compiler import kernel
-from .format import DTYPES, Format
+from .format import DTYPES, Format, Segments
 from .given import Given, stored_components
 from .ir import attention as _attention_ir
 from .ir import values as _values_ir
+from .rope import Tables, check_rope
 
 
 def _operands(parts: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -188,6 +189,21 @@ def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
         )
 
 
+def _check_rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
+    """The tables that keys are turned by, none for keys after RoPE; `Error` or TypeError where they do not fit."""
+    if k.format.is_before_rope != (rope is not None):
+        what = "is stored before RoPE (rope = pre): expected" if rope is None else "is read as it is: expected no"
+        raise _kvq.Error(f"the K cache {what} tables of RoPE")
+    if rope is None:
+        if style != "half":
+            raise _kvq.Error(f"rope_style {style!r} is given without tables of RoPE")
+        return ()
+    parts = k.format.parts if isinstance(k.format, Segments) else ((0, k.head_dim, k.format),)
+    channels = min(end - begin for begin, end, fmt in parts if fmt.is_before_rope)
+    longest = int(k._lengths.max())
+    return check_rope(rope, style, channels, longest, f"{longest} tokens")
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -197,6 +213,8 @@ def attention(
     out: np.ndarray | None = None,
     splits: int = 1,
     threads: int = 1,
+    rope: Tables | None = None,
+    rope_style: str = "half",
 ) -> np.ndarray:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -205,7 +223,9 @@ def attention(
     caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
     gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
     own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
-    several threads at once are fine.
+    several threads at once are fine. rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes
+    them, with a row for each position: keys are turned as they are read, q is turned already. rope_style: "half" or
+    "interleaved", which channels are turned together: c and c + n/2, or 2c and 2c + 1.
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array.
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
@@ -219,6 +239,7 @@ def attention(
     if threads < 1:
         raise _kvq.Error(f"expected at least 1 thread, got {threads}")
     batch, q_heads, q_len, dim = q.shape
+    tables = _check_rope(k, rope, rope_style)
     scale = 1 / math.sqrt(dim) if scale is None else float(scale)
     if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
         raise _kvq.Error(f"expected, in float32, a finite scale, got {scale}")
@@ -234,11 +255,12 @@ def attention(
         scale,
         bool(causal),
         (k.page is not None, v.page is not None),
+        (tables[0].shape[1], rope_style) if tables else None,
         splits=splits,
         openmp=threads > 1,
     )
     flushed = [side._flushed for side in (k, v) if side.has_window]
     q = np.ascontiguousarray(q)
-    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
+    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, *tables, out)
     compiled.invoke("attention", arguments, None if threads == 1 else threads)
     return out

@@ -240,3 +240,34 @@ module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 0>>} {
     return %0 : !exact
   }
 }
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16, rope = pre>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{policy of the keys without a layer: attention has no tables to turn these keys by: expected a format without rope = pre, got #kvq.format<codes = i8}}
+  func.func private @no_tables(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = none, rope = pre>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// Not an exemption.
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{attention has no tables to turn these keys by: expected a format without rope = pre, got #kvq.format<codes = none, rope = pre>}}
+  func.func private @no_exemption(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none, rope = pre>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{attention turns these keys as it reads them: expected a format with rope = pre, got #kvq.format<codes = i8}}
+  func.func private @tables(!exact)
+}

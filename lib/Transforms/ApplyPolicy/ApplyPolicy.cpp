@@ -92,10 +92,28 @@ static LogicalResult verifyParts(const CacheClass &cache, PolicyKey key,
     return mlir::emitError(*cache.loc)
            << "policy of the " << describe(key) << ": ";
   };
-  for (const PolicyPart &part : parts)
-    if (part.entry &&
-        !part.entry.getCacheType(emitError, getHeadsOf(cache.type, part)))
+  for (const PolicyPart &part : parts) {
+    if (!part.entry)
+      continue;
+    CacheType type =
+        part.entry.getCacheType(emitError, getHeadsOf(cache.type, part));
+    if (!type)
       return failure();
+    // An exempt cache stays as it is, which an entry with rope = pre does not
+    // ask for.
+    FormatInterface format = part.entry.getFormat();
+    bool isBefore = format.isBeforeRope() || type.isBeforeRope();
+    if (isBefore == cache.type.isBeforeRope() &&
+        isBefore == type.isBeforeRope())
+      continue;
+    return emitError()
+           << (format.isBeforeRope()
+                   ? "attention has no tables to turn these keys by: expected "
+                     "a format without rope = pre, got "
+                   : "attention turns these keys as it reads them: expected a "
+                     "format with rope = pre, got ")
+           << format;
+  }
   return success();
 }
 

@@ -1,5 +1,7 @@
 """Attention over two caches."""
 
+from .rope import Rope, rope_attribute, rope_clause, rope_operands
+
 READ_ONLY = "{bufferization.writable = false}"
 
 
@@ -18,11 +20,14 @@ def attention(
     scale: float,
     causal: bool,
     paged: tuple[bool, bool] = (False, False),
+    rope: Rope = None,
 ) -> str:
-    """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, key's pages?, value's pages?, out).
+    """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, key's pages?, value's pages?, cos?,
+    sin?, out).
 
     q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. value_dim: the values' head_dim. key,
     value: cache types. windows: whether each has a recent window. paged: whether each has pages.
+    rope: the width of the tables, and the style of pairs, where keys are turned as they are read.
     """
     batch, heads, dim = q_shape
     counts = f"tensor<{batch}xi64>"
@@ -31,9 +36,12 @@ def attention(
     types = {name: counts for name, window in zip(("key_flushed", "value_flushed"), windows, strict=True) if window}
     tables = zip(("key_pages", "value_pages"), paged, strict=True)
     types |= {name: page_table(batch) for name, is_paged in tables if is_paged}
-    parameters = "".join(f"\n    %{name}: {kind} {READ_ONLY}," for name, kind in types.items())
     operands = "".join(f"\n    {name}(%{name} : {kind})" for name, kind in types.items())
-    attributes = f"{{scale = {scale:.9e} : f32{', causal' if causal else ''}}}"
+    turning = rope_operands(rope)
+    operands += rope_clause(turning)
+    parameters = "".join(f"\n    %{name}: {kind} {READ_ONLY}," for name, kind in (types | turning).items())
+    style = f", {rope_attribute(rope)}" if rope else ""
+    attributes = f"{{scale = {scale:.9e} : f32{', causal' if causal else ''}{style}}}"
     return f"""
 func.func @attention(
     %query: {query} {READ_ONLY},

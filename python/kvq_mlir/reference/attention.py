@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .cache import Cache
+from .rope import turn
 
 
 def attention(
@@ -18,6 +19,8 @@ def attention(
     scale: float | None = None,
     causal: bool = True,
     return_lse: bool = False,
+    rope: tuple[np.ndarray, np.ndarray] | None = None,
+    rope_style: str = "half",
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v, in float64, for each sequence and query head.
 
@@ -25,6 +28,9 @@ def attention(
     differ from k's. Query head h reads KV head h // (q_heads / kv_heads). lengths: the tokens of each sequence that
     exist, default all that k holds; the rest is not read. scale: default 1/sqrt(dim). causal: query i sits at position
     length - q_len + i and sees the tokens up to its own position; otherwise it sees all tokens.
+
+    rope: tables of cosines and sines, [positions, pairs]: k holds keys before RoPE, and the one at position t is turned by
+    row t in float64 (rule R33). rope_style: which channels are pairs.
 
     Returns out, float64 [batch, q_heads, q_len, v_dim], and with return_lse also the natural logarithm of the softmax
     denominator, float64 [batch, q_heads, q_len]. A row that sees no token gives out 0, lse -inf. A NaN among what a row
@@ -39,6 +45,8 @@ def attention(
     for name, side in (("k", keys), ("v", values)):
         if len(side) != batch:
             raise ValueError(f"q has {batch} sequences, {name} has {len(side)}")
+    if rope is not None:
+        keys = [turn(key, *(np.asarray(table, np.float64)[: key.shape[1]] for table in rope), rope_style) for key in keys]
     lengths = [key.shape[1] if key.ndim == 3 else 0 for key in keys] if lengths is None else [int(n) for n in lengths]
     if len(lengths) != batch:
         raise ValueError(f"q has {batch} sequences, got {len(lengths)} lengths")
