@@ -177,3 +177,16 @@ func.func @partial(%q: tensor<2x64xf32>, %k: !c, %v: !v, %b: index, %acc: tensor
       outs(%acc, %max, %max : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>
   return
 }
+
+// -----
+
+#r = #kvq.format<codes = none, rope = pre>
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+!k = !kvq.cache<1x1x?x64xf16, #kvq.segments<[0:48] = #a, [48:64] = #r>>
+func.func @channels(%q: tensor<1x2x1x64xf32>, %k: !k, %n: tensor<1xi64>, %t: tensor<?x8xf32>, %out: tensor<1x2x1x16xf32>) {
+  // expected-error@+1 {{value_channels = [48, 64] choose from channels that RoPE turns as they are read}}
+  %0 = kvq.attention ins(%q, %k, %k : tensor<1x2x1x64xf32>, !k, !k) lengths(%n : tensor<1xi64>)
+      rope(%t, %t : tensor<?x8xf32>, tensor<?x8xf32>)
+      outs(%out : tensor<1x2x1x16xf32>) {scale = 0.125 : f32, value_channels = array<i64: 48, 64>} -> tensor<1x2x1x16xf32>
+  return
+}

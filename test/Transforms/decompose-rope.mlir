@@ -28,10 +28,9 @@
 // CHECK-NEXT:    %[[YC:.+]] = arith.mulf %[[y]], %[[c]] fastmath<contract>
 // CHECK-NEXT:    %[[B:.+]] = arith.addf %[[XS]], %[[YC]] fastmath<contract>
 // CHECK-NEXT:    linalg.yield %[[A]], %[[B]]
-// CHECK:       %[[QX:.+]] = tensor.extract_slice %[[QUERY]][0, 0] [4, 64] [1, 1]
-// CHECK:       %[[QY:.+]] = tensor.extract_slice %[[QUERY]][0, 64] [4, 64] [1, 1]
-// CHECK:       %[[S0:.+]] = linalg.fill
-// CHECK:       %[[S1:.+]] = linalg.generic {{.*}} ins(%[[QX]], %[[T]]#0 : {{.*}}) outs(%[[S0]] :
+// CHECK-DAG:   %[[QX:.+]] = tensor.extract_slice %[[QUERY]][0, 0] [4, 64] [1, 1]
+// CHECK-DAG:   %[[QY:.+]] = tensor.extract_slice %[[QUERY]][0, 64] [4, 64] [1, 1]
+// CHECK:       %[[S1:.+]] = linalg.generic {{.*}} ins(%[[QX]], %[[T]]#0 :
 // CHECK:       linalg.generic {{.*}} ins(%[[QY]], %[[T]]#1 : {{.*}}) outs(%[[S1]] :
 
 // Scales of keys do not pass RoPE.
@@ -107,12 +106,12 @@ func.func @interleaved(%q: tensor<4x64xf32>, %k: !kc, %v: !vc, %b: index, %h: in
 // CHECK:       %[[LATENT:.+]] = kvq.dequantize {{.*}} -> tensor<?x512xf32>
 // CHECK:       %[[EXACT:.+]] = kvq.load_tile {{.*}} -> tensor<?x64xbf16>
 // CHECK:       %[[QL:.+]] = tensor.extract_slice %[[QUERY]][0, 0] [4, 512] [1, 1]
-// CHECK-DAG:   tensor.extract_slice %[[EXACT]][0, 32] [%{{.+}}, 32] [1, 1]
-// CHECK:       %[[T:.+]]:2 = linalg.generic
+// CHECK:       linalg.generic {{.*}} ins(%[[QL]], %[[LATENT]] :
 // CHECK:       %[[QR:.+]] = tensor.extract_slice %[[QUERY]][0, 512] [4, 64] [1, 1]
+// CHECK:       tensor.extract_slice %[[EXACT]][0, 32] [%{{.+}}, 32] [1, 1]
+// CHECK:       %[[T:.+]]:2 = linalg.generic
 // CHECK:       %[[QX:.+]] = tensor.extract_slice %[[QR]][0, 0] [4, 32] [1, 1]
 // CHECK:       %[[QY:.+]] = tensor.extract_slice %[[QR]][0, 32] [4, 32] [1, 1]
-// CHECK:       linalg.generic {{.*}} ins(%[[QL]], %[[LATENT]] :
 // CHECK:       linalg.generic {{.*}} ins(%[[QX]], %[[T]]#0 :
 // CHECK:       linalg.generic {{.*}} ins(%[[QY]], %[[T]]#1 :
 func.func @segments(%q: tensor<4x576xf32>, %k: !kc, %v: !vc, %b: index, %h: index, %lo: index, %hi: index,

@@ -20,6 +20,7 @@ FORMATS = (
     "codes = i4, group = [1, 16], scale = f16, layout = #kvq.layout<record = [scale, codes]>",
 )
 HEADS = 2
+BEFORE = "codes = i8, group = [1, 16], scale = f16, rope = pre"
 
 
 def fill(rng, caches, lengths, dim):
@@ -127,6 +128,50 @@ def test_segments(style, rng):
     assert relative_l2(found, wanted) <= TOLERANCE
 
 
+def test_latent_rows(rng):
+    """Values are channels of the keys' rows beside those that RoPE turns."""
+    fmt = kvq.Segments(
+        "[0:64] = #kvq.format<codes = f8E4M3FN, group = [1, 32], scale = f32>, "
+        "[64:96] = #kvq.format<codes = none, rope = pre>"
+    )
+    cache = kvq.Cache(1, 1, 60, 96, fmt, fill=0xFF)
+    x = rng.standard_normal((1, 1, 40, 96)).astype(np.float16)
+    cache.append(x)
+    rows = cache.dequantize().astype(np.float64)
+    tables = kvq.rope_tables(40, 32)
+    turned = rows.copy()
+    turned[..., 64:] = reference.rope.turn(rows[..., 64:], *(table.astype(np.float64) for table in tables), "interleaved")
+    q = rng.standard_normal((1, 4, 1, 96)).astype(np.float32)
+    found = kvq.attention(q, cache, None, value_channels=(0, 64), rope=tables, rope_style="interleaved")
+    assert relative_l2(found, reference.attention(q, list(turned), [rows[0, ..., :64]])) <= TOLERANCE
+    with pytest.raises(kvq.Error, match=r"value_channels = \[32, 96\] choose from channels that RoPE turns"):
+        kvq.attention(q, cache, None, value_channels=(32, 96), rope=tables)
+
+
+def test_with_all_variants(rng):
+    """Masks, slopes, sinks, softcap, windows and log-sum-exp see the scores of turned keys."""
+    k = kvq.Cache(2, HEADS, 70, 64, kvq.Format(BEFORE), recent=9, fill=0xFF)
+    k_oracle = reference.Cache(reference.Format.parse(BEFORE), 2, HEADS, 64, 70, recent=9)
+    v, v_oracle = kvq.Cache(2, HEADS, 70, 64, kvq.Format("codes = none")), reference.Cache(reference.Format(None), 2, HEADS, 64, 70)
+    lengths = np.array([66, 31])
+    fill(rng, (k, k_oracle), lengths, 64)
+    fill(rng, (v, v_oracle), lengths, 64)
+    q = rng.standard_normal((2, 2 * HEADS, 2, 64)).astype(np.float32)
+    options = dict(
+        mask=rng.random((1, 2 * HEADS, 2, 70)) < 0.8,
+        slopes=rng.uniform(0, 0.1, 2 * HEADS).astype(np.float32),
+        sinks=rng.standard_normal(2 * HEADS).astype(np.float32),
+        softcap=20.0,
+        window=25,
+        window_first=3,
+        rope=kvq.rope_tables(70, 64),
+        return_lse=True,
+    )
+    found, wanted = (attend(q, *sides, **options) for attend, sides in ((kvq.attention, (k, v)), (reference.attention, (k_oracle, v_oracle))))
+    for part, expected in zip(found, wanted, strict=True):
+        assert relative_l2(part, expected) <= TOLERANCE
+
+
 def test_shift_of_keys_before_rope_moves_bits(rng):
     """Positions follow from where tokens lie: a shift moves them as they are, and attention turns them anew."""
     dim, text = 64, "codes = i4, group = [1, 32], scale = f16, rope = pre"
@@ -162,7 +207,6 @@ def test_unwritten_rows_of_tables_have_no_influence(rng):
     assert not out[1].any()
 
 
-BEFORE = "codes = i8, group = [1, 16], scale = f16, rope = pre"
 
 
 @pytest.mark.parametrize(

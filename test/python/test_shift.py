@@ -152,7 +152,7 @@ def test_keys_are_turned_back(text, options, rng):
     n, first = cache.format.tokens, cache.exact_first
     for _ in range(2):
         stored = cache._stored - (first if cache.format.is_exact else 0)
-        begin = first + n * (rng.integers(0, stored, 2) // n)
+        begin = first + n * (rng.integers(0, np.maximum(stored, 1)) // n)
         count = n * (rng.integers(0, first + stored - begin + 1) // n)
         more = noise(rng, 2, 3)
         for each in (cache, oracle):

@@ -12,7 +12,7 @@
 
 namespace mlir::kvq {
 
-/// Turns keys after RoPE back by some positions (rule R32).
+/// Turns keys after RoPE back by some positions (rule R37).
 class KeyTurner {
 public:
   /// `cos` and `sin` are tables of RoPE, of which row `positions` is read.

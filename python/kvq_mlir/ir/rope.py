@@ -9,7 +9,8 @@ def rope_operands(rope: Rope) -> dict[str, str]:
 
 
 def rope_clause(operands: dict[str, str]) -> str:
-    return f"\n    rope(%cos, %sin : {operands['cos']}, {operands['sin']})" if operands else ""
+    """What an op takes them by."""
+    return f"rope(%cos, %sin : {operands['cos']}, {operands['sin']})" if operands else ""
 
 
 def rope_attribute(rope: Rope) -> str:

@@ -20,7 +20,7 @@ def shift(batch: int, cache: str, window: bool, paged: bool, rope: tuple[int, st
     parameters = ",".join(f"\n    %{name}: {kind} {READ_ONLY}" for name, kind in types.items())
     counted = list(types.items())[2 : len(types) - len(turning)]
     operands = "".join(f"\n    {name}(%{name} : {kind})" for name, kind in counted)
-    operands += rope_clause(turning)
+    operands += f"\n    {rope_clause(turning)}"
     return f"""
 func.func @shift(
     %cache: {cache},{parameters}) -> {cache} {{

@@ -197,7 +197,7 @@ class Cache:
         """Drop tokens begin[b] to begin[b] + count[b] of each sequence.
 
         rope: tables of cosines and sines, float32 [positions, pairs]: the keys behind the dropped ones, which RoPE has
-        turned, are turned back by count[b] positions, rounded to elements, and quantized again (rule R32).
+        turned, are turned back by count[b] positions, rounded to elements, and quantized again (rule R37).
         Raises ValueError, leaving the cache as it was, where what is dropped is not whole groups of quantized tokens
         (any tokens behind the first ones, where all are exact), and for tables where the format has rope = pre.
         """

@@ -1,4 +1,4 @@
-"""RoPE: pairs of channels turned by an angle that grows with the position (rules R32 and R33)."""
+"""RoPE: pairs of channels turned by an angle that grows with the position (rules R36 and R37)."""
 
 from __future__ import annotations
 

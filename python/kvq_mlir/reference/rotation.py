@@ -39,7 +39,7 @@ def prepare(elements: np.ndarray, fmt: Format, calibration: Calibration) -> np.n
 
 @np.errstate(invalid="ignore", over="ignore")
 def restore(values: np.ndarray, fmt: Format, calibration: Calibration) -> np.ndarray:
-    """`restore64` in float32, every operation rounded in the order of rule R32."""
+    """`restore64` in float32, every operation rounded in the order of rule R37."""
     if fmt.rotate is not None:
         values = hadamard(values, fmt.rotate) * np.float32(1 / np.sqrt(np.float64(fmt.rotate)))
         if calibration.signs is not None:
