@@ -186,8 +186,7 @@ static LogicalResult verifyRope(AttentionOp op, CacheType key,
   if (key)
     return verifyKeyRope(op, key, cos, sin, op.getRopeStyle());
   auto query = cast<RankedTensorType>(op.getQuery().getType());
-  return verifyRopeTables(op, cos, sin, op.getRopeStyle(),
-                          query.getDimSize(3));
+  return verifyRopeTables(op, cos, sin, op.getRopeStyle(), query.getDimSize(3));
 }
 
 /// What caches need beside their shapes.

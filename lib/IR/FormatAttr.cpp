@@ -27,20 +27,19 @@ LayoutAttr FormatAttr::getLayoutOrDefault() const {
 }
 
 FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation(), getRope(), layout);
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), getChannels(), getScale(),
+      getOuter(), getZeroKind(), getZero(), getRange(), getClip(), getSteps(),
+      getHeads(), getRule(), getCenter(), getRotation(), getRope(), layout);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || getChannels() != kWholeAxis)
     return *this;
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation(), getRope(),
-                         getLayout());
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), headDim, getScale(), getOuter(),
+      getZeroKind(), getZero(), getRange(), getClip(), getSteps(), getHeads(),
+      getRule(), getCenter(), getRotation(), getRope(), getLayout());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {

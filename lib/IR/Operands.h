@@ -51,8 +51,8 @@ LogicalResult verifyRopeTables(Operation *op, Value cos, Value sin,
                                std::optional<RopeStyle> style,
                                int64_t channels);
 
-/// Keys before RoPE need tables with a row for each position up to the capacity,
-/// where both are known; other keys take none.
+/// Keys before RoPE need tables with a row for each position up to the
+/// capacity, where both are known; other keys take none.
 LogicalResult verifyKeyRope(Operation *op, CacheType keys, Value cos, Value sin,
                             std::optional<RopeStyle> style);
 

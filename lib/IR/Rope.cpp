@@ -84,10 +84,10 @@ Value kvq::buildPairChannels(OpBuilder &b, Location loc, Value rows,
       .getResult(0);
 }
 
-std::pair<Value, Value>
-kvq::buildTurnedRows(OpBuilder &b, Location loc, Value rows,
-                     const RopePairs &pairs, Value cos, Value sin, Value first,
-                     Value second) {
+std::pair<Value, Value> kvq::buildTurnedRows(OpBuilder &b, Location loc,
+                                             Value rows, const RopePairs &pairs,
+                                             Value cos, Value sin, Value first,
+                                             Value second) {
   PairOperand x = getPairOperand(b, loc, rows, pairs, /*second=*/false);
   PairOperand y = getPairOperand(b, loc, rows, pairs, /*second=*/true);
   AffineMap identity = b.getMultiDimIdentityMap(2);
@@ -97,9 +97,9 @@ kvq::buildTurnedRows(OpBuilder &b, Location loc, Value rows,
                                  identity, identity, identity};
   SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
   auto turn = [](OpBuilder &nested, Location loc, ValueRange args) {
-    auto [x, y] = buildTurnedPair(nested, loc, buildExtend(nested, loc, args[0]),
-                                  buildExtend(nested, loc, args[1]), args[2],
-                                  args[3], /*contract=*/true);
+    auto [x, y] = buildTurnedPair(
+        nested, loc, buildExtend(nested, loc, args[0]),
+        buildExtend(nested, loc, args[1]), args[2], args[3], /*contract=*/true);
     linalg::YieldOp::create(nested, loc, ValueRange{x, y});
   };
   auto turned =

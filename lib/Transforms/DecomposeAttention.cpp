@@ -212,13 +212,13 @@ TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region,
   return segments;
 }
 
-/// The channels of a segment of keys as scores need them. Of what RoPE turns, the
-/// first and the second channels of pairs are apart, and those that it leaves as
-/// they are.
+/// The channels of a segment of keys as scores need them. Of what RoPE turns,
+/// the first and the second channels of pairs are apart, and those that it
+/// leaves as they are.
 SmallVector<TileDecomposer::KeyPart>
 TileDecomposer::getKeyParts(const Segment &segment) {
-  Value query = extractChannels(b, loc, op.getQuery(),
-                                {segment.begin, segment.channels});
+  Value query =
+      extractChannels(b, loc, op.getQuery(), {segment.begin, segment.channels});
   if (!segment.isBeforeRope)
     return {{query, segment.values}};
   RopePairs pairs(op.getRopeStyle().value_or(RopeStyle::Half),
@@ -234,9 +234,9 @@ TileDecomposer::getKeyParts(const Segment &segment) {
     return buildScratch(b, loc, {tile, pairs.count},
                         {tokens, b.getIndexAttr(pairs.count)});
   };
-  auto [first, second] = buildTurnedRows(
-      b, loc, segment.values, pairs, getRows(op.getCos()), getRows(op.getSin()),
-      getScratch(), getScratch());
+  auto [first, second] =
+      buildTurnedRows(b, loc, segment.values, pairs, getRows(op.getCos()),
+                      getRows(op.getSin()), getScratch(), getScratch());
   SmallVector<KeyPart> parts = {
       {buildPairChannels(b, loc, query, pairs, /*second=*/false), first},
       {buildPairChannels(b, loc, query, pairs, /*second=*/true), second}};

@@ -41,8 +41,8 @@ Value buildPairChannels(OpBuilder &builder, Location loc, Value rows,
                         const RopePairs &pairs, bool second);
 
 /// The first and the second channels of pairs of `rows`, tokens x channels of
-/// floats, turned by the angles of `cos` and `sin`, tokens x pairs, into the f32
-/// tensors `first` and `second` of that shape. May be contracted.
+/// floats, turned by the angles of `cos` and `sin`, tokens x pairs, into the
+/// f32 tensors `first` and `second` of that shape. May be contracted.
 std::pair<Value, Value> buildTurnedRows(OpBuilder &builder, Location loc,
                                         Value rows, const RopePairs &pairs,
                                         Value cos, Value sin, Value first,

@@ -176,9 +176,8 @@ TileLoader::unpackRows(const RowPlace &place, OpFoldResult count,
   for (auto [index, part] : llvm::enumerate(parts))
     if (!part.kind)
       targets.push_back(getTarget(index));
-  auto unpack =
-      UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
-                       cache.getFormat().getCore(), sources, targets);
+  auto unpack = UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
+                                 cache.getFormat().getCore(), sources, targets);
   return llvm::to_vector_of<Value>(unpack.getResults());
 }
 
@@ -225,9 +224,8 @@ SmallVector<Value> TileLoader::gatherRuns(const TokenRows &tokenRows,
       Value filled;
       if (part.kind) {
         Value source = extractRowsOf(*part.kind, place, count, nested);
-        filled =
-            linalg::CopyOp::create(nested, loc, source, getTarget(index))
-                .getResult(0);
+        filled = linalg::CopyOp::create(nested, loc, source, getTarget(index))
+                     .getResult(0);
       } else {
         filled = rest.consume_front();
       }

@@ -115,8 +115,7 @@ void HeadShifter::copyGroup(const RowPlace &from, const RowPlace &to) {
 
 /// Stores at `to` the keys that lie at `from`, turned to where they move.
 void HeadShifter::turnGroup(const RowPlace &from, const RowPlace &to) {
-  Value group =
-      gap.turner->turnGroup(builder, loc, components, from, head);
+  Value group = gap.turner->turnGroup(builder, loc, components, from, head);
   if (!cache.isExact())
     return GroupEncoder(builder, loc, cache, gap.sequence, head, components)
         .encode(group, to);
@@ -175,15 +174,15 @@ void HeadShifter::turnWindow() {
   auto turnRow = [&](OpBuilder &nested, Location loc, Value slot,
                      ValueRange carried) {
     RowSlice row{gap.sequence, head, slot, nested.getIndexAttr(1)};
-    Value turned = gap.turner->turnRows(nested, loc,
-                                        row.extract(nested, loc, carried[0]));
+    Value turned =
+        gap.turner->turnRows(nested, loc, row.extract(nested, loc, carried[0]));
     scf::YieldOp::create(nested, loc,
                          store(nested, loc, row, turned, carried[0]));
   };
-  components[index] = scf::ForOp::create(builder, loc, zero, end,
-                                         math.constant(1), components[index],
-                                         turnRow)
-                          .getResult(0);
+  components[index] =
+      scf::ForOp::create(builder, loc, zero, end, math.constant(1),
+                         components[index], turnRow)
+          .getResult(0);
 }
 
 /// Moves each row of the window `count` slots forward, round the ring.
@@ -217,7 +216,10 @@ static Gap buildGap(OpBuilder &builder, Location loc, ShiftOp op,
                                         count, math.constant(0));
   Value end = arith::SelectOp::create(builder, loc, isEmpty, stored,
                                       math.add(begin, count));
-  Gap gap{index, end, count, stored,
+  Gap gap{index,
+          end,
+          count,
+          stored,
           TokenRows(cache, index, getOptional(adaptor.getPages())),
           /*turner=*/std::nullopt};
   if (op.getCos())

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Without fast-math, so that what is quantized again has the same codes on every
-// target.
+// Without fast-math, so that what is quantized again has the same codes on
+// every target.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,9 +56,9 @@ mapChannels(OpBuilder &b, Location loc, ValueRange inputs, ValueRange tables,
   Value part = slice.extract(b, loc, target);
   Type elementType = getElementTypeOrSelf(target.getType());
   AffineMap rows = b.getMultiDimIdentityMap(2);
-  AffineMap row = AffineMap::get(
-      2, 0, {b.getAffineConstantExpr(0), b.getAffineDimExpr(1)},
-      b.getContext());
+  AffineMap row =
+      AffineMap::get(2, 0, {b.getAffineConstantExpr(0), b.getAffineDimExpr(1)},
+                     b.getContext());
   SmallVector<AffineMap> maps(inputs.size(), rows);
   maps.append(tables.size(), row);
   maps.push_back(rows);
@@ -73,8 +73,8 @@ mapChannels(OpBuilder &b, Location loc, ValueRange inputs, ValueRange tables,
     linalg::YieldOp::create(nested, loc,
                             buildRound(nested, loc, result, elementType));
   };
-  part = linalg::GenericOp::create(b, loc, part.getType(), operands, part,
-                                   maps, iterators, buildBody)
+  part = linalg::GenericOp::create(b, loc, part.getType(), operands, part, maps,
+                                   iterators, buildBody)
              .getResult(0);
   return slice.insert(b, loc, part, target);
 }
@@ -95,8 +95,8 @@ Value KeyTurner::turnInto(OpBuilder &b, Location loc, Value rows,
     SmallVector<OpFoldResult> offsets = {positions, b.getIndexAttr(0)};
     SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
     SmallVector<OpFoldResult> sizes = {ones[0], b.getIndexAttr(pairs.count)};
-    tables.push_back(tensor::ExtractSliceOp::create(b, loc, table, offsets,
-                                                    sizes, ones));
+    tables.push_back(
+        tensor::ExtractSliceOp::create(b, loc, table, offsets, sizes, ones));
   }
   for (int64_t which : {0, 1}) {
     auto turn = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -118,8 +118,8 @@ Value KeyTurner::turnInto(OpBuilder &b, Location loc, Value rows,
 
 Value KeyTurner::turnRows(OpBuilder &b, Location loc, Value rows) const {
   auto type = cast<RankedTensorType>(rows.getType());
-  Value target = tensor::EmptyOp::create(b, loc, type.getShape(),
-                                         cache.getElementType());
+  Value target =
+      tensor::EmptyOp::create(b, loc, type.getShape(), cache.getElementType());
   return turnInto(b, loc, rows, target);
 }
 
@@ -161,15 +161,14 @@ Value KeyTurner::decodeToken(OpBuilder &b, Location loc, ValueRange components,
 Value KeyTurner::turnHead(OpBuilder &b, Location loc, ValueRange components,
                           const RowPlace &place, Value head,
                           Value target) const {
-  SmallVector<Value> stored =
-      loadGroup(b, loc, cache, components, place, head);
+  SmallVector<Value> stored = loadGroup(b, loc, cache, components, place, head);
   if (cache.isExact())
     return turnInto(b, loc, stored.front(), target);
   // One after the other: floats of a whole group may be more than a tile.
   auto turnToken = [&](OpBuilder &nested, Location loc, Value i, Value row) {
     SmallVector<Value> token(stored);
-    token.front() = extractRows(nested, loc, stored.front(), i,
-                                nested.getIndexAttr(1));
+    token.front() =
+        extractRows(nested, loc, stored.front(), i, nested.getIndexAttr(1));
     return turnInto(nested, loc,
                     decodeToken(nested, loc, components, token, head), row);
   };
@@ -184,21 +183,20 @@ Value KeyTurner::turnGroup(OpBuilder &b, Location loc, ValueRange components,
   auto type = RankedTensorType::get({tokens, cache.getHeadDim()},
                                     cache.getElementType());
   if (heads == 1) {
-    Value target = tensor::EmptyOp::create(b, loc, type.getShape(),
-                                           type.getElementType());
+    Value target =
+        tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
     return turnHead(b, loc, components, place, head, target);
   }
-  Value all =
-      tensor::EmptyOp::create(b, loc, {heads, tokens, cache.getHeadDim()},
-                              type.getElementType());
+  Value all = tensor::EmptyOp::create(
+      b, loc, {heads, tokens, cache.getHeadDim()}, type.getElementType());
   auto turnEach = [&](OpBuilder &nested, Location loc, Value i,
                       ValueRange carried) {
     OpFoldResult zero = nested.getIndexAttr(0), one = nested.getIndexAttr(1);
     SmallVector<OpFoldResult> offsets = {i, zero, zero}, strides(3, one);
     SmallVector<OpFoldResult> sizes = {one, nested.getIndexAttr(tokens),
                                        nested.getIndexAttr(cache.getHeadDim())};
-    Value target = tensor::ExtractSliceOp::create(
-        nested, loc, type, carried[0], offsets, sizes, strides);
+    Value target = tensor::ExtractSliceOp::create(nested, loc, type, carried[0],
+                                                  offsets, sizes, strides);
     target = turnHead(nested, loc, components, place,
                       IndexMath(nested, loc).add(head, i), target);
     scf::YieldOp::create(nested, loc,

@@ -31,8 +31,8 @@ using namespace mlir::kvq;
 // Building the cache
 //===----------------------------------------------------------------------===//
 
-/// The cache that takes the place of `operand`, which attention turns by RoPE as
-/// it reads it, or not.
+/// The cache that takes the place of `operand`, which attention turns by RoPE
+/// as it reads it, or not.
 static CacheType getCacheType(const SideMatcher &side, Value operand,
                               bool isTurned) {
   SmallVector<int64_t> shape(getShape(operand));
