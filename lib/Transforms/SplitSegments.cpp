@@ -7,7 +7,7 @@
 
 #include "kvq/Transforms/Passes.h"
 
-#include "kvq/IR/KVQ.h"
+#include "Segments.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -20,28 +20,9 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
-static ValueRange splitCache(OpBuilder &b, Location loc, Value cache) {
-  auto type = cast<CacheType>(cache.getType());
-  std::vector<CacheType> types = type.getSegmentCaches();
-  return SplitSegmentsOp::create(
-             b, loc, SmallVector<Type>(types.begin(), types.end()), cache)
-      .getParts();
-}
-
 static Value joinCache(OpBuilder &b, Location loc, CacheType type,
                        ValueRange parts) {
   return JoinSegmentsOp::create(b, loc, type, parts);
-}
-
-/// Channels of `tokens` from `begin` on.
-static Value extractChannels(OpBuilder &b, Location loc, Value tokens,
-                             int64_t begin, int64_t channels) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tokens);
-  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
-  offsets.back() = b.getIndexAttr(begin);
-  sizes.back() = b.getIndexAttr(channels);
-  return tensor::ExtractSliceOp::create(b, loc, tokens, offsets, sizes, ones);
 }
 
 /// The flushed counts that a segment's cache takes.
@@ -70,17 +51,14 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
   CacheType type = op.getCache().getType();
   Value saturated = op.getSaturated();
   SmallVector<Value> parts;
-  int64_t begin = 0;
-  for (Value part : splitCache(rewriter, loc, op.getCache())) {
-    auto segment = cast<CacheType>(part.getType());
-    Value tokens = extractChannels(rewriter, loc, op.getTokens(), begin,
-                                   segment.getHeadDim());
-    begin += segment.getHeadDim();
+  for (const CacheSegment &part : splitSegments(rewriter, loc, op.getCache())) {
+    CacheType segment = part.getType();
+    Value tokens = extractChannels(rewriter, loc, op.getTokens(), part);
     // Nothing saturates in an exact segment.
     Value counts = segment.isExact() ? Value() : saturated;
     auto append = AppendOp::create(
         rewriter, loc, segment, counts ? counts.getType() : Type(), tokens,
-        part, op.getLengths(), getFlushed(segment, op.getFlushed()),
+        part.cache, op.getLengths(), getFlushed(segment, op.getFlushed()),
         op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(), counts);
     parts.push_back(append.getResult());
     if (counts)
@@ -94,15 +72,17 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
 
 static void splitOp(RewriterBase &rewriter, ReorderOp op) {
   Location loc = op.getLoc();
-  ValueRange sources = splitCache(rewriter, loc, op.getCache());
-  ValueRange targets = splitCache(rewriter, loc, op.getDestination());
+  SmallVector<CacheSegment> sources =
+      splitSegments(rewriter, loc, op.getCache());
+  SmallVector<CacheSegment> targets =
+      splitSegments(rewriter, loc, op.getDestination());
   SmallVector<Value> parts;
   for (auto [source, target] : llvm::zip_equal(sources, targets)) {
-    auto segment = cast<CacheType>(target.getType());
+    CacheType segment = target.getType();
     parts.push_back(ReorderOp::create(
-        rewriter, loc, segment, source, op.getSources(), op.getLengths(),
+        rewriter, loc, segment, source.cache, op.getSources(), op.getLengths(),
         getFlushed(segment, op.getFlushed()), op.getPages(), op.getToPages(),
-        op.getShared(), target));
+        op.getShared(), target.cache));
   }
   rewriter.replaceOp(
       op, joinCache(rewriter, loc, op.getDestination().getType(), parts));
@@ -111,12 +91,12 @@ static void splitOp(RewriterBase &rewriter, ReorderOp op) {
 static void splitOp(RewriterBase &rewriter, ShiftOp op) {
   Location loc = op.getLoc();
   SmallVector<Value> parts;
-  for (Value part : splitCache(rewriter, loc, op.getCache())) {
-    auto segment = cast<CacheType>(part.getType());
+  for (const CacheSegment &part : splitSegments(rewriter, loc, op.getCache())) {
+    CacheType segment = part.getType();
     parts.push_back(ShiftOp::create(
         rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
         getFlushed(segment, op.getFlushed()), op.getPages(), op.getCos(),
-        op.getSin(), part, op.getRopeStyleAttr()));
+        op.getSin(), part.cache, op.getRopeStyleAttr()));
   }
   rewriter.replaceOp(op,
                      joinCache(rewriter, loc, op.getCache().getType(), parts));

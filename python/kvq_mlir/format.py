@@ -56,6 +56,11 @@ class Format:
         return f"#kvq.format<{self}>"
 
     @property
+    def formats(self) -> tuple[Format]:
+        """The format of all channels: itself."""
+        return (self,)
+
+    @property
     def is_exact(self) -> bool:
         """True for `codes = none`: elements kept as they are."""
         return self._fields["bits"] == 0
@@ -255,6 +260,11 @@ class Segments:
     def is_before_rope(self) -> bool:
         """Whether some segment holds keys before RoPE."""
         return any(fmt.is_before_rope for _, _, fmt in self.parts)
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """The format of each segment."""
+        return tuple(fmt for _, _, fmt in self.parts)
 
     @property
     def tokens(self) -> int:

@@ -7,6 +7,8 @@
 // CHECK-DAG: ![[ROW_CACHE:[a-z0-9]+]] = !kvq.cache<1x1x?x576xbf16, #kvq.segments<[0:512] = #[[LATENT]], [512:576] = none>, exact_first = 4, recent = 16>
 // CHECK-DAG: ![[LATENT_CACHE:[a-z0-9]+]] = !kvq.cache<1x1x?x512xbf16, #[[LATENT]], exact_first = 4, recent = 16>
 // CHECK-DAG: ![[ROPE_CACHE:[a-z0-9]+]] = !kvq.cache<1x1x?x64xbf16, #[[NONE]]>
+// CHECK-DAG: #[[ROTATED:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 128], scale = f16, range = absmax, rotate = hadamard<128>, center = bf16>
+// CHECK-DAG: ![[RING_CACHE:[a-z0-9]+]] = !kvq.cache<1x1x?x576xbf16, #kvq.segments<[0:512] = #[[ROTATED]], [512:576] = none>, ring = 64, keep_first = 4>
 #latent = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32>
 #row = #kvq.segments<[0:512] = #latent, [512:576] = none>
 !row = !kvq.cache<1x1x?x576xbf16, #row, exact_first = 4, recent = 16>
@@ -32,3 +34,9 @@ func.func @components(%codes: tensor<1x1x?x512xi8>, %scales: tensor<1x1x?x4xf32>
       : tensor<1x1x?x512xi8>, tensor<1x1x?x4xf32>, tensor<1x1x4x512xbf16>, tensor<1x1x16x512xbf16>, tensor<1x1x?x64xbf16> -> !row
   return %c : !row
 }
+
+// A ring, and what acts before quantization in a segment.
+
+// CHECK: func.func private @ring(![[RING_CACHE]])
+#rotated = #kvq.format<codes = i4, group = [1, 128], scale = f16, rotate = hadamard<128>, center = bf16>
+func.func private @ring(!kvq.cache<1x1x?x576xbf16, #kvq.segments<[0:512] = #rotated, [512:576] = none>, ring = 64, keep_first = 4>)

@@ -67,9 +67,10 @@ def test_formats(text, style, rng):
         outer=given["outer_scales"].reshape(-1) if "outer_scales" in given else None,
         scales=given["scales"].reshape(-1, dim // 16) if "scales" in given else None,
     )
-    k = kvq.Cache(2, HEADS, capacity, dim, fmt, fill=0xFF, given=given, **windows, **storage, **ring)
+    dtype = str(rng.choice(["f16", "bf16", "f32"]))
+    k = kvq.Cache(2, HEADS, capacity, dim, fmt, dtype, fill=0xFF, given=given, **windows, **storage, **ring)
     k_oracle = reference.Cache(
-        reference.Format.parse(str(fmt)), 2, HEADS, dim, capacity, calibration=calibration, **windows, **ring
+        reference.Format.parse(str(fmt)), 2, HEADS, dim, capacity, dtype, calibration=calibration, **windows, **ring
     )
     value_text = "codes = none" if rng.random() < 0.5 else "codes = i8, group = [1, 16], scale = f16"
     v = kvq.Cache(2, HEADS, capacity, 48, kvq.Format(value_text), fill=0xFF, **ring)

@@ -108,7 +108,7 @@ STATIC = "codes = i8, group = [*, 32], scale = f32, range = static"
 ROTATED = "codes = i4, group = [1, 32], scale = f16, center = bf16, rotate = hadamard<16>"
 TURNED = [
     (EXACT, {}),
-    (I4, dict(exact_first=3)),
+    (I4, dict(exact_first=3, dtype="bf16")),
     (SHARED, dict(recent=5, dtype="f32")),
     (PER_CHANNEL, dict(exact_first=2, recent=7)),
     ("codes = i6, group = [66, 16], scale = bf16", {}),  # more tokens than a tile
