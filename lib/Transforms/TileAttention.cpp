@@ -99,16 +99,35 @@ static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
 // Means and rotations
 //===----------------------------------------------------------------------===//
 
+static bool isPrepared(CacheType type) {
+  return type.getRotation() != 0 || type.getCenterType();
+}
+
 /// The segments of `cache` if any of them has a mean or a rotation, else none.
 static SmallVector<Segment> splitPrepared(OpBuilder &b, Location loc,
                                           Value cache) {
-  auto isPrepared = [](CacheType type) {
-    return type.getRotation() != 0 || type.getCenterType();
-  };
   if (!llvm::any_of(cast<CacheType>(cache.getType()).getSegmentCaches(),
                     isPrepared))
     return {};
   return splitSegments(b, loc, cache);
+}
+
+/// Those of the op's values, of which the accumulator has `value_channels`:
+/// segments among these, counted from the first of them.
+static SmallVector<Segment> splitPreparedValues(OpBuilder &b,
+                                                PartialAttentionOp op) {
+  SmallVector<Segment> segments = splitPrepared(b, op.getLoc(), op.getValue());
+  std::optional<ArrayRef<int64_t>> range = op.getValueChannels();
+  if (!range)
+    return segments;
+  SmallVector<Segment> read;
+  for (Segment segment : segments) {
+    if (segment.begin < range->front() || segment.begin >= range->back())
+      continue;
+    segment.begin -= range->front();
+    read.push_back(segment);
+  }
+  return read;
 }
 
 /// The means of the op's head, without their unit axis.
@@ -221,7 +240,7 @@ static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
   Value &acc = coded[0];
   for (const Segment &segment : values) {
     CacheType type = segment.getType();
-    if (type.getRotation() == 0 && !type.getCenterType())
+    if (!isPrepared(type))
       continue;
     Value part = extractChannels(b, loc, acc, segment);
     if (type.getRotation() != 0)
@@ -261,23 +280,24 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
   SmallVector<PartialAttentionOp> parts;
   SmallVector<Value> state(op.getDpsInits()), coded;
   SmallVector<Segment> preparedKeys = splitPrepared(rewriter, loc, op.getKey());
-  SmallVector<Segment> preparedValues =
-      splitPrepared(rewriter, loc, op.getValue());
-  bool isPrepared = !preparedValues.empty();
-  if (isPrepared)
+  SmallVector<Segment> preparedValues = splitPreparedValues(rewriter, op);
+  bool hasOwnState = llvm::any_of(preparedValues, [](const Segment &segment) {
+    return isPrepared(segment.getType());
+  });
+  if (hasOwnState)
     coded = buildIdentity(rewriter, op);
   Value query = buildStoredQuery(rewriter, op, preparedKeys);
   Value bias = buildStoredBias(rewriter, op, preparedKeys);
   for (const TokenRange &key : keys)
     for (const TokenRange &value : values) {
       bool hasCodes = value.region == TokenRegion::Codes;
-      SmallVector<Value> &chain = isPrepared && hasCodes ? coded : state;
+      SmallVector<Value> &chain = hasOwnState && hasCodes ? coded : state;
       parts.push_back(restrictToRegions(rewriter, op, key, value, chain));
       if (key.region == TokenRegion::Codes)
         readStoredKeys(parts.back(), query, bias);
       chain.assign(parts.back()->result_begin(), parts.back()->result_end());
     }
-  if (isPrepared)
+  if (hasOwnState)
     state = mergeStoredValues(rewriter, op, preparedValues, coded, state);
   rewriter.replaceOp(op, state);
   return parts;

@@ -191,7 +191,7 @@ def measure_tokens(
         calls = {("case", case.name): lambda case=case: case.call(threads) for case in cases}
         calls |= {("yardstick", bits): lambda run=run: run(threads) for bits, run in yardsticks.items()}
         calls |= {("unfused", case.name): case.unfused for case in cases if case.unfused}
-        samples = interleave(calls | {READ: memory_read(threads, MEMORY_BYTES)}, seconds)
+        samples = interleave(calls | {READ: memory_read(threads, MEMORY_BYTES)}, seconds, threads)
         for case in cases:
             results.append(_result(case, tokens, threads, keys, samples))
     return results
@@ -311,7 +311,8 @@ def _report(results: list[Result], shape: Shape, blas: str) -> str:
         )
     reads = {r.threads: r.read_bytes_per_second for r in results}
     meaning = (
-        f"Medians with quartiles, of rounds in which each has a turn. ns: of a key, a KV head and a query token, whose "
+        "Medians with quartiles, of rounds in which each has a turn; processor time with 1 thread. ns: of a key, a KV head and a query token, "
+        "whose "
         f"{plural(shape.query_heads // shape.kv_heads, 'query head')} share the key. GB/s counts every byte of both "
         "caches once; read is a plain read of memory, "
         + ", ".join(f"{rate / 1e9:.1f} GB/s with {plural(count, 'thread')}" for count, rate in reads.items())

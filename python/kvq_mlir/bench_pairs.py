@@ -111,7 +111,8 @@ def _title(tokens: int) -> str:
 
 def _report(results: list[PairResult], names: list[NamedFormat], tokens: int) -> str:
     found, width = _grid(results), max(len(named.name) for named in names) + 1
-    lines = [_title(tokens).capitalize() + f" ({processor()}).", "Rows: keys. Columns: values, by number.", ""]
+    title = _title(tokens)
+    lines = [title[0].upper() + title[1:] + f" ({processor()}).", "Rows: keys. Columns: values, by number.", ""]
     lines.append(" " * (width + 4) + "".join(f"{i:>6}" for i in range(1, len(names) + 1)))
     for i, k in enumerate(names, 1):
         cells = "".join(f"{found[k.name, v.name].ratio.median:>6.2f}" for v in names)

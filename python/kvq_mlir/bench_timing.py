@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,24 +55,28 @@ class Timing(Spread):
         return cls(found.median, found.lower_quartile, found.upper_quartile, len(samples))
 
 
-def _time(function: Call) -> float:
-    start = time.perf_counter()
+def _time(function: Call, clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     function()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def interleave(calls: Mapping[str, Call], seconds: float = 1.0, turn_seconds: float = 2e-3) -> dict[str, np.ndarray]:
-    """Seconds of a call, by name, one sample in each round.
+def interleave(
+    calls: Mapping[Hashable, Call], seconds: float = 1.0, threads: int = 1, turn_seconds: float = 2e-3
+) -> dict[Hashable, np.ndarray]:
+    """Seconds of a call, by name, one sample in each round. Of calls that run on one thread, this one, it is processor
+    time: what the machine gives to others in between does not count.
 
     In a round each has a turn, in rotating order: one call that does not count, so that it finds the caches of the
     processor as its own calls leave them, then as many as take `turn_seconds`. So what else the machine does hits all
     alike, and ratios of samples of the same round can be relied on where times cannot. There are as many rounds as
     take `seconds` for each call, at least 7.
     """
+    clock = time.thread_time if threads == 1 else time.perf_counter
     for call in calls.values():
         call()
     times = {name: max(1, math.ceil(turn_seconds / _time(call))) for name, call in calls.items()}
-    samples: dict[str, list[float]] = {name: [] for name in calls}
+    samples: dict[Hashable, list[float]] = {name: [] for name in calls}
     names = list(calls)
     end = time.perf_counter() + seconds * len(names)
     rounds = 0
@@ -80,10 +84,10 @@ def interleave(calls: Mapping[str, Call], seconds: float = 1.0, turn_seconds: fl
         for name in names[rounds % len(names) :] + names[: rounds % len(names)]:
             call, count = calls[name], times[name]
             call()
-            start = time.perf_counter()
+            start = clock()
             for _ in range(count):
                 call()
-            samples[name].append((time.perf_counter() - start) / count)
+            samples[name].append((clock() - start) / count)
         rounds += 1
     return {name: np.array(found) for name, found in samples.items()}
 
