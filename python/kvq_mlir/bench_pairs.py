@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,17 +37,17 @@ class PairResult:
     values: str
     seconds: Spread
     ratio: Spread  # to exact keys and values, in the same rounds
-    compile_seconds: float  # its first call
+    compile_seconds: float  # its first call; processor time, as the others are
 
 
 def measure_pair(
     q: np.ndarray, pair: tuple[kvq.Cache, kvq.Cache], exact: tuple[kvq.Cache, kvq.Cache], seconds: float
 ) -> tuple[Spread, Spread, float]:
-    """Seconds of a call, their ratio to exact caches, and the first call's seconds."""
+    """Seconds of a call, their ratio to exact caches, and the first call's seconds; processor time."""
     out = np.empty(q.shape, np.float32)
-    start = time.perf_counter()
+    start = time.thread_time()
     kvq.attention(q, *pair, out=out)
-    first = time.perf_counter() - start
+    first = time.thread_time() - start
     calls = {"pair": lambda: kvq.attention(q, *pair, out=out), "exact": lambda: kvq.attention(q, *exact, out=out)}
     samples = interleave(calls, seconds / 2)
     return spread(samples["pair"]), spread(samples["pair"] / samples["exact"]), first
@@ -124,17 +125,14 @@ def _report(results: list[PairResult], names: list[NamedFormat], tokens: int) ->
 
 def _markdown(results: list[PairResult], names: list[NamedFormat], tokens: int) -> str:
     found = _grid(results)
-    lines = [
-        "# Pairs of formats",
-        "",
-        "The " + _title(tokens) + ".",
-        "Medians. Rows are keys, columns values, by number. Written by",
-        "`python -m kvq_mlir bench pairs --markdown docs/Pairs.md`, on a machine with other",
-        f"work on it ({processor()}). `python -m kvq_mlir formats` has what the names stand for.",
-        "",
-        "| | keys | " + " | ".join(str(i) for i in range(1, len(names) + 1)) + " |",
-        "|---" * (len(names) + 2) + "|",
-    ]
+    text = (
+        f"The {_title(tokens)}. Medians. Rows are keys, columns values, by number. Written by `python -m kvq_mlir bench "
+        f"pairs --markdown docs/Pairs.md`, on a machine with other work on it ({processor()}): exact elements, which read "
+        "most bytes, are what that slows down most. `python -m kvq_mlir formats` has what the names stand for."
+    )
+    lines = ["# Pairs of formats", "", textwrap.fill(text, 88, break_on_hyphens=False), ""]
+    lines.append("| | keys | " + " | ".join(str(i) for i in range(1, len(names) + 1)) + " |")
+    lines.append("|---" * (len(names) + 2) + "|")
     for i, k in enumerate(names, 1):
         cells = " | ".join(f"{found[k.name, v.name].ratio.median:.2f}" for v in names)
         lines.append(f"| {i} | {k.name} | {cells} |")

@@ -10,7 +10,7 @@ from kvq_mlir.__main__ import main
 from kvq_mlir.bench_cases import filled, named_format, used_bytes
 from kvq_mlir.bench_timing import interleave
 
-LIMIT = 6  # times as long as exact f16
+LIMIT = 4  # times as long as exact f16
 SHORT = ("--seconds", "0.01")
 
 
