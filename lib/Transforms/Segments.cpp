@@ -12,15 +12,15 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-SmallVector<Segment> kvq::splitSegments(OpBuilder &b, Location loc,
-                                        Value cache) {
+SmallVector<CacheSegment> kvq::splitSegments(OpBuilder &b, Location loc,
+                                             Value cache) {
   auto type = cast<CacheType>(cache.getType());
   if (!type.getSegments())
     return {{cache, 0}};
   std::vector<CacheType> types = type.getSegmentCaches();
   auto split = SplitSegmentsOp::create(
       b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
-  SmallVector<Segment> segments;
+  SmallVector<CacheSegment> segments;
   int64_t begin = 0;
   for (Value part : split.getParts()) {
     segments.push_back({part, begin});
@@ -35,7 +35,8 @@ namespace {
 struct ChannelSlice {
   SmallVector<OpFoldResult> offsets, sizes, strides;
 
-  ChannelSlice(OpBuilder &b, Location loc, Value tensor, const Segment &segment)
+  ChannelSlice(OpBuilder &b, Location loc, Value tensor,
+               const CacheSegment &segment)
       : sizes(tensor::getMixedSizes(b, loc, tensor)) {
     offsets.assign(sizes.size(), b.getIndexAttr(0));
     strides.assign(sizes.size(), b.getIndexAttr(1));
@@ -46,13 +47,13 @@ struct ChannelSlice {
 
 } // namespace
 
-static bool isWhole(Value tensor, const Segment &segment) {
+static bool isWhole(Value tensor, const CacheSegment &segment) {
   auto type = cast<RankedTensorType>(tensor.getType());
   return type.getShape().back() == segment.getChannels();
 }
 
 Value kvq::extractChannels(OpBuilder &b, Location loc, Value tensor,
-                           const Segment &segment) {
+                           const CacheSegment &segment) {
   if (isWhole(tensor, segment))
     return tensor;
   ChannelSlice slice(b, loc, tensor, segment);
@@ -61,7 +62,7 @@ Value kvq::extractChannels(OpBuilder &b, Location loc, Value tensor,
 }
 
 Value kvq::insertChannels(OpBuilder &b, Location loc, Value channels,
-                          Value tensor, const Segment &segment) {
+                          Value tensor, const CacheSegment &segment) {
   if (isWhole(tensor, segment))
     return channels;
   ChannelSlice slice(b, loc, tensor, segment);

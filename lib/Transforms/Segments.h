@@ -18,7 +18,7 @@ namespace mlir::kvq {
 
 /// Channels of one format: a segment of a cache as a cache of its own, or a
 /// whole one.
-struct Segment {
+struct CacheSegment {
   Value cache;
   /// The first of its channels in the whole row.
   int64_t begin;
@@ -28,15 +28,16 @@ struct Segment {
 };
 
 /// The segments of `cache`, in order; itself where its rows have one format.
-SmallVector<Segment> splitSegments(OpBuilder &b, Location loc, Value cache);
+SmallVector<CacheSegment> splitSegments(OpBuilder &b, Location loc,
+                                        Value cache);
 
 /// The channels of `segment`, along the last axis of `tensor`; `tensor` itself
 /// where these are all.
 Value extractChannels(OpBuilder &b, Location loc, Value tensor,
-                      const Segment &segment);
+                      const CacheSegment &segment);
 /// `tensor` with the channels of `segment` replaced by `channels`.
 Value insertChannels(OpBuilder &b, Location loc, Value channels, Value tensor,
-                     const Segment &segment);
+                     const CacheSegment &segment);
 
 } // namespace mlir::kvq
 

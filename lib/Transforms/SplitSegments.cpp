@@ -51,7 +51,7 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
   CacheType type = op.getCache().getType();
   Value saturated = op.getSaturated();
   SmallVector<Value> parts;
-  for (const Segment &part : splitSegments(rewriter, loc, op.getCache())) {
+  for (const CacheSegment &part : splitSegments(rewriter, loc, op.getCache())) {
     CacheType segment = part.getType();
     Value tokens = extractChannels(rewriter, loc, op.getTokens(), part);
     // Nothing saturates in an exact segment.
@@ -72,8 +72,9 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
 
 static void splitOp(RewriterBase &rewriter, ReorderOp op) {
   Location loc = op.getLoc();
-  SmallVector<Segment> sources = splitSegments(rewriter, loc, op.getCache());
-  SmallVector<Segment> targets =
+  SmallVector<CacheSegment> sources =
+      splitSegments(rewriter, loc, op.getCache());
+  SmallVector<CacheSegment> targets =
       splitSegments(rewriter, loc, op.getDestination());
   SmallVector<Value> parts;
   for (auto [source, target] : llvm::zip_equal(sources, targets)) {
@@ -90,7 +91,7 @@ static void splitOp(RewriterBase &rewriter, ReorderOp op) {
 static void splitOp(RewriterBase &rewriter, ShiftOp op) {
   Location loc = op.getLoc();
   SmallVector<Value> parts;
-  for (const Segment &part : splitSegments(rewriter, loc, op.getCache())) {
+  for (const CacheSegment &part : splitSegments(rewriter, loc, op.getCache())) {
     CacheType segment = part.getType();
     parts.push_back(ShiftOp::create(
         rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),

@@ -104,8 +104,8 @@ static bool isPrepared(CacheType type) {
 }
 
 /// The segments of `cache` if any of them has a mean or a rotation, else none.
-static SmallVector<Segment> splitPrepared(OpBuilder &b, Location loc,
-                                          Value cache) {
+static SmallVector<CacheSegment> splitPrepared(OpBuilder &b, Location loc,
+                                               Value cache) {
   if (!llvm::any_of(cast<CacheType>(cache.getType()).getSegmentCaches(),
                     isPrepared))
     return {};
@@ -114,14 +114,15 @@ static SmallVector<Segment> splitPrepared(OpBuilder &b, Location loc,
 
 /// Those of the op's values, of which the accumulator has `value_channels`:
 /// segments among these, counted from the first of them.
-static SmallVector<Segment> splitPreparedValues(OpBuilder &b,
-                                                PartialAttentionOp op) {
-  SmallVector<Segment> segments = splitPrepared(b, op.getLoc(), op.getValue());
+static SmallVector<CacheSegment> splitPreparedValues(OpBuilder &b,
+                                                     PartialAttentionOp op) {
+  SmallVector<CacheSegment> segments =
+      splitPrepared(b, op.getLoc(), op.getValue());
   std::optional<ArrayRef<int64_t>> range = op.getValueChannels();
   if (!range)
     return segments;
-  SmallVector<Segment> read;
-  for (Segment segment : segments) {
+  SmallVector<CacheSegment> read;
+  for (CacheSegment segment : segments) {
     if (segment.begin < range->front() || segment.begin >= range->back())
       continue;
     segment.begin -= range->front();
@@ -132,7 +133,7 @@ static SmallVector<Segment> splitPreparedValues(OpBuilder &b,
 
 /// The means of the op's head, without their unit axis.
 static Value loadMeans(OpBuilder &b, PartialAttentionOp op,
-                       const Segment &segment) {
+                       const CacheSegment &segment) {
   Value row = LoadGivenOp::create(b, op.getLoc(), segment.cache,
                                   ComponentKind::Means, op.getHead());
   return tensor::CollapseShapeOp::create(
@@ -140,8 +141,9 @@ static Value loadMeans(OpBuilder &b, PartialAttentionOp op,
 }
 
 /// `rows` rotated as the tokens of a segment are, or back, into `init`.
-static Value rotate(OpBuilder &b, PartialAttentionOp op, const Segment &segment,
-                    Value rows, Value init, bool inverse) {
+static Value rotate(OpBuilder &b, PartialAttentionOp op,
+                    const CacheSegment &segment, Value rows, Value init,
+                    bool inverse) {
   Value signs = LoadGivenOp::create(b, op.getLoc(), segment.cache,
                                     ComponentKind::Signs, op.getHead());
   return RotateOp::create(b, op.getLoc(), rows.getType(), rows, signs, init,
@@ -158,8 +160,8 @@ static void readStoredKeys(PartialAttentionOp part, Value query, Value bias) {
 
 /// The query as codes of keys see it.
 static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op,
-                              ArrayRef<Segment> keys) {
-  auto isRotated = [](const Segment &segment) {
+                              ArrayRef<CacheSegment> keys) {
+  auto isRotated = [](const CacheSegment &segment) {
     return segment.getType().getRotation() != 0;
   };
   if (llvm::none_of(keys, isRotated))
@@ -168,7 +170,7 @@ static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op,
   auto type = cast<RankedTensorType>(op.getQuery().getType());
   Value stored =
       tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
-  for (const Segment &segment : keys) {
+  for (const CacheSegment &segment : keys) {
     Value rows = extractChannels(b, loc, op.getQuery(), segment);
     Value place = extractChannels(b, loc, stored, segment);
     Value part = isRotated(segment)
@@ -182,10 +184,10 @@ static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op,
 /// What is added to the scores of codes of keys: the op's own bias, if it has
 /// one, and the query times the mean.
 static Value buildStoredBias(OpBuilder &b, PartialAttentionOp op,
-                             ArrayRef<Segment> keys) {
+                             ArrayRef<CacheSegment> keys) {
   Location loc = op.getLoc();
   Value bias = op.getBias();
-  for (const Segment &segment : keys) {
+  for (const CacheSegment &segment : keys) {
     if (!segment.getType().getCenterType())
       continue;
     if (!bias) {
@@ -233,12 +235,12 @@ static Value addMeans(OpBuilder &b, Location loc, Value sum, Value means,
 /// stored, back to values: rotated back, and the mean added for all that was
 /// summed. Then merges the state into `state`.
 static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
-                                            ArrayRef<Segment> values,
+                                            ArrayRef<CacheSegment> values,
                                             SmallVector<Value> coded,
                                             ValueRange state) {
   Location loc = op.getLoc();
   Value &acc = coded[0];
-  for (const Segment &segment : values) {
+  for (const CacheSegment &segment : values) {
     CacheType type = segment.getType();
     if (!isPrepared(type))
       continue;
@@ -279,11 +281,13 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
       getRegions(rewriter, loc, op.getValue().getType(), op.getValueFlushed());
   SmallVector<PartialAttentionOp> parts;
   SmallVector<Value> state(op.getDpsInits()), coded;
-  SmallVector<Segment> preparedKeys = splitPrepared(rewriter, loc, op.getKey());
-  SmallVector<Segment> preparedValues = splitPreparedValues(rewriter, op);
-  bool hasOwnState = llvm::any_of(preparedValues, [](const Segment &segment) {
-    return isPrepared(segment.getType());
-  });
+  SmallVector<CacheSegment> preparedKeys =
+      splitPrepared(rewriter, loc, op.getKey());
+  SmallVector<CacheSegment> preparedValues = splitPreparedValues(rewriter, op);
+  bool hasOwnState =
+      llvm::any_of(preparedValues, [](const CacheSegment &segment) {
+        return isPrepared(segment.getType());
+      });
   if (hasOwnState)
     coded = buildIdentity(rewriter, op);
   Value query = buildStoredQuery(rewriter, op, preparedKeys);
