@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Codec.h"
+#include "FieldList.h"
 #include "FloatText.h"
 
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -136,49 +136,22 @@ static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
   return parser.parseType(fields.zero);
 }
 
-static ParseResult parseField(AsmParser &parser, FormatFields &fields,
-                              llvm::StringSet<> &seen) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  if (!seen.insert(name).second)
-    return parser.emitError(loc) << "field '" << name << "' is given twice";
-  if (parser.parseEqual())
-    return failure();
-  if (name == "codes")
-    return parseCodes(parser, fields);
-  if (name == "group")
-    return parseGroup(parser, fields);
-  if (name == "heads")
-    return parseExtent(parser, fields.heads.emplace());
-  if (name == "scale")
-    return parseScale(parser, fields);
-  if (name == "zero")
-    return parseZero(parser, fields);
-  if (name == "range")
-    return parseRange(parser, fields);
-  if (name == "rotate")
-    return parseRotation(parser, fields);
-  if (name == "center")
-    return parser.parseType(fields.center);
-  if (name == "rule")
-    return parser.parseAttribute(fields.rule);
-  if (name == "layout")
-    return parser.parseAttribute(fields.layout);
-  return parser.emitError(loc)
-         << "expected one of codes, group, heads, scale, zero, range, rotate, "
-            "center, rule, layout, got '"
-         << name << "'";
-}
-
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
   FormatFields fields;
   llvm::StringSet<> seen;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::LessGreater,
-          [&] { return parseField(parser, fields, seen); }, " of a format"))
+  const ListedField listed[] = {
+      {"codes", [&] { return parseCodes(parser, fields); }},
+      {"group", [&] { return parseGroup(parser, fields); }},
+      {"heads", [&] { return parseExtent(parser, fields.heads.emplace()); }},
+      {"scale", [&] { return parseScale(parser, fields); }},
+      {"zero", [&] { return parseZero(parser, fields); }},
+      {"range", [&] { return parseRange(parser, fields); }},
+      {"rotate", [&] { return parseRotation(parser, fields); }},
+      {"center", [&] { return parser.parseType(fields.center); }},
+      {"rule", [&] { return parser.parseAttribute(fields.rule); }},
+      {"layout", [&] { return parser.parseAttribute(fields.layout); }}};
+  if (parseFieldList(parser, " of a format", listed, seen))
     return {};
   if (!fields.codes) {
     parser.emitError(loc) << "expected field 'codes'";

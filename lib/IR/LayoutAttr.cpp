@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FieldList.h"
+
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -59,7 +60,8 @@ static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
 }
 
 static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
-                               SMLoc loc, LayoutFields &fields) {
+                               LayoutFields &fields) {
+  SMLoc loc = parser.getCurrentLocation();
   if (fields.scope != RecordScope::None)
     return parser.emitError(loc)
            << "expected one of 'record' and 'row', got both";
@@ -81,40 +83,25 @@ static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
       });
 }
 
-static ParseResult parseField(AsmParser &parser, LayoutFields &fields,
-                              llvm::StringSet<> &seen) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  if (!seen.insert(name).second)
-    return parser.emitError(loc) << "field '" << name << "' is given twice";
-  if (name == "bias") {
-    fields.bias = true;
-    return success();
-  }
-  std::optional<RecordScope> scope = symbolizeRecordScope(name);
-  if (name != "codes" && name != "high" &&
-      (!scope || scope == RecordScope::None))
-    return parser.emitError(loc)
-           << "expected one of codes, high, bias, record, row, got '" << name
-           << "'";
-  if (parser.parseEqual())
-    return failure();
-  if (name == "codes")
-    return parseOrder(parser, fields.codes);
-  if (name == "high")
-    return parseOrder(parser, fields.high.emplace());
-  return parseRecord(parser, *scope, loc, fields);
-}
-
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   LayoutFields fields;
   llvm::StringSet<> seen;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::LessGreater,
-          [&] { return parseField(parser, fields, seen); }, " of a layout"))
+  auto parseScope = [&](RecordScope scope) {
+    return parseRecord(parser, scope, fields);
+  };
+  const ListedField listed[] = {
+      {"codes", [&] { return parseOrder(parser, fields.codes); }},
+      {"high", [&] { return parseOrder(parser, fields.high.emplace()); }},
+      {"bias",
+       [&] {
+         fields.bias = true;
+         return ParseResult::success();
+       },
+       /*isFlag=*/true},
+      {"record", [&] { return parseScope(RecordScope::Group); }},
+      {"row", [&] { return parseScope(RecordScope::Row); }}};
+  if (parseFieldList(parser, " of a layout", listed, seen))
     return {};
   return parser.getChecked<LayoutAttr>(
       loc, parser.getContext(), fields.codes,
