@@ -160,6 +160,10 @@ verifySegments(function_ref<InFlightDiagnostic()> emitError,
   if (ring)
     return emitError() << "expected no ring with segments, got ring = "
                        << *ring;
+  // A row holds a token of all segments at once.
+  if (segments.hasRow() && (exactFirst != 0 || recent || residual))
+    return emitError() << "tokens that are exact have no row of all segments: "
+                          "expected none of exact_first, recent and residual";
   int64_t begin = 0;
   for (auto [end, format] :
        llvm::zip_equal(segments.getEnds(), segments.getFormats())) {
@@ -342,19 +346,23 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
                             kAlignment});
   };
 
+  RowLayout layout = type.getRowLayout();
+  Type byte = IntegerType::get(type.getContext(), 8);
+  auto addPacked = [&](ComponentKind kind, const PackedRow &row) {
+    if (row.exists())
+      addRows(kind, heads,
+              ShapedType::isDynamic(rows) ? rows : rows / row.tokens,
+              row.getBytes(), byte);
+  };
+  addPacked(ComponentKind::Codes, layout.codes);
+  addPacked(ComponentKind::Records, layout.records);
   if (format.isExact()) {
-    addRows(ComponentKind::Values, heads, rows, headDim, elementType);
+    if (!layout.records.exists())
+      addRows(ComponentKind::Values, heads, rows, headDim, elementType);
   } else {
     int64_t group = type.getTokenGroup();
     int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    Type byte = IntegerType::get(type.getContext(), 8);
-    RowLayout layout = format.getRowLayout(headDim);
-    if (layout.codes.exists())
-      addRows(ComponentKind::Codes, heads, rows, layout.codes.getBytes(), byte);
-    if (layout.records.exists())
-      addRows(ComponentKind::Records, heads, groupRows,
-              layout.records.getBytes(), byte);
     int64_t groupHeads = heads / type.getGroupHeads();
     auto addMetadata = [&](ComponentKind kind, Type element) {
       if (format.hasStaticRange())
@@ -370,7 +378,7 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
       addGiven(ComponentKind::OuterScales, groupHeads, /*rowSize=*/1, outer);
     if (Type center = format.getCenterType())
       addGiven(ComponentKind::Means, heads, headDim, center);
-    if (format.getRotation() != 0)
+    if (type.getRotation() != 0)
       addGiven(ComponentKind::Signs, /*heads=*/1, headDim,
                IntegerType::get(type.getContext(), 8));
   }
@@ -379,17 +387,31 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
   return components;
 }
 
-/// The components of each segment, one after the other.
+/// The components of each segment, one after the other; the row of all of them,
+/// if there is one, is the first.
 static SmallVector<StorageComponent>
 collectSegments(CacheType type,
                 function_ref<SmallVector<StorageComponent>(CacheType)> list) {
   SmallVector<StorageComponent> components;
+  bool hasRow = type.getSegments().hasRow();
   for (auto [index, segment] : llvm::enumerate(type.getSegmentCaches()))
     for (StorageComponent &component : list(segment)) {
-      component.segment = index;
+      bool isRow = hasRow && component.kind == ComponentKind::Records;
+      if (isRow && index != 0)
+        continue;
+      if (!isRow)
+        component.segment = index;
       components.push_back(std::move(component));
     }
   return components;
+}
+
+SmallVector<unsigned> CacheType::getSegmentComponents(unsigned segment) const {
+  SmallVector<unsigned> indices;
+  for (auto [index, component] : llvm::enumerate(getComponents()))
+    if (component.segment.value_or(segment) == segment)
+      indices.push_back(index);
+  return indices;
 }
 
 SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
@@ -427,6 +449,20 @@ CacheType CacheType::withoutPages() const {
   return get(getContext(), getShape(), getElementType(), getRowFormat(),
              getExactFirst(), getRecent(), getResidual(),
              /*page=*/std::nullopt, getRing(), getKeepFirst());
+}
+
+int64_t CacheType::getRowTokens(ComponentKind kind) const {
+  switch (kind) {
+  case ComponentKind::Codes:
+    return getRowLayout().codes.tokens;
+  case ComponentKind::Records:
+    return getRowLayout().records.tokens;
+  case ComponentKind::Scales:
+  case ComponentKind::Zeros:
+    return getTokenGroup();
+  default:
+    return 1;
+  }
 }
 
 std::optional<unsigned> CacheType::findComponent(ComponentKind kind) const {

@@ -34,12 +34,13 @@ FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
-  if (isExact() || getChannels() != kWholeAxis)
+  if (isExact() || (getChannels() != kWholeAxis && getRotation() != kWholeAxis))
     return *this;
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation(), getLayout());
+  int64_t rotation = getRotation() == kWholeAxis ? headDim : getRotation();
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), getGroupChannels(headDim),
+      getScale(), getOuter(), getZeroKind(), getZero(), getRange(), getClip(),
+      getSteps(), getHeads(), getRule(), getCenter(), rotation, getLayout());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
@@ -66,11 +67,10 @@ Type FormatAttr::getCenterType() const { return getCenter(); }
 FormatInterface FormatAttr::getCore() const {
   if (!getCenter() && getRotation() == 0)
     return *this;
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), /*center=*/Type(), /*rotation=*/0,
-                         getLayout());
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), getChannels(), getScale(),
+      getOuter(), getZeroKind(), getZero(), getRange(), getClip(), getSteps(),
+      getHeads(), getRule(), /*center=*/Type(), /*rotation=*/0, getLayout());
 }
 
 int64_t FormatAttr::getGroupTokens() const {

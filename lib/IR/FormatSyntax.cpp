@@ -8,6 +8,7 @@
 #include "Codec.h"
 #include "FieldList.h"
 #include "FloatText.h"
+#include "FormatLayout.h"
 
 #include "kvq/IR/KVQ.h"
 
@@ -93,7 +94,7 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
-/// Parses `hadamard<n>`.
+/// Parses `hadamard<n>` or `hadamard<*>`.
 static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;
@@ -102,10 +103,15 @@ static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
   if (name != "hadamard")
     return parser.emitError(loc)
            << "expected rotation hadamard<channels>, got '" << name << "'";
-  if (parser.parseLess() || parser.parseInteger(fields.rotation) ||
-      parser.parseGreater())
+  if (parser.parseLess())
     return failure();
-  // 0 stands for none.
+  if (succeeded(parser.parseOptionalStar())) {
+    fields.rotation = FormatAttr::kWholeAxis;
+    return parser.parseGreater();
+  }
+  if (parser.parseInteger(fields.rotation) || parser.parseGreater())
+    return failure();
+  // 0 stands for none, -1 for all channels.
   if (fields.rotation < 2)
     return parser.emitError(loc)
            << "expected a rotation of 2 or more channels, got "
@@ -158,15 +164,22 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && seen.size() > 1) {
+  if (exact && seen.size() > 1 + seen.count("layout")) {
     parser.emitError(loc)
-        << "expected no other field with codes = none: exact elements have no "
-           "group, heads, scale, zero, range, rotate, center, rule or "
-           "layout";
+        << "expected no other field but layout with codes = none: exact "
+           "elements have no group, heads, scale, zero, range, rotate, center "
+           "or rule";
     return {};
   }
-  if (exact)
-    return FormatAttr::getExact(parser.getContext());
+  if (exact) {
+    FormatAttr format = FormatAttr::getExact(parser.getContext());
+    if (!fields.layout)
+      return format;
+    if (failed(verifyExactLayout([&] { return parser.emitError(loc); },
+                                 fields.layout)))
+      return {};
+    return format.withLayout(fields.layout);
+  }
   if (!fields.group || !fields.scale) {
     parser.emitError(loc) << "expected field '"
                           << (fields.group ? "scale" : "group")
@@ -213,14 +226,17 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
-    if (getRotation() != 0)
-      printer << ", rotate = hadamard<" << getRotation() << ">";
+    if (getRotation() != 0) {
+      printer << ", rotate = hadamard<";
+      printExtent(printer, getRotation());
+      printer << ">";
+    }
     if (getCenter())
       printer << ", center = " << getCenter();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
-    if (getLayout())
-      printer << ", layout = " << getLayout();
   }
+  if (getLayout())
+    printer << ", layout = " << getLayout();
   printer << ">";
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FieldList.h"
+#include "FormatLayout.h"
 
 #include "kvq/IR/KVQ.h"
 
@@ -25,8 +26,9 @@ struct LayoutFields {
   CodeOrder codes;
   std::optional<CodeOrder> high;
   bool bias = false;
+  CodeTile tile;
   RecordScope scope = RecordScope::None;
-  SmallVector<RowField> fields;
+  SmallVector<LayoutField> fields;
 };
 
 } // namespace
@@ -43,8 +45,7 @@ static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
               "got '"
            << name << "'";
   order.kind = *kind;
-  if (order.kind == OrderKind::Reversed ||
-      failed(parser.parseOptionalLess()))
+  if (order.kind == OrderKind::Reversed || failed(parser.parseOptionalLess()))
     return success();
   loc = parser.getCurrentLocation();
   if (parser.parseInteger(order.elements) ||
@@ -59,6 +60,52 @@ static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
   return success();
 }
 
+/// Parses `[t, c]` or `[t, *]`.
+static ParseResult parseTile(AsmParser &parser, CodeTile &tile) {
+  if (parser.parseLSquare() || parser.parseInteger(tile.tokens) ||
+      parser.parseComma())
+    return failure();
+  if (succeeded(parser.parseOptionalStar())) {
+    tile.channels = CodeTile::kAllChannels;
+    return parser.parseRSquare();
+  }
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseInteger(tile.channels))
+    return failure();
+  // The number that stands for all is not to be written.
+  if (tile.channels < 1)
+    return parser.emitError(loc)
+           << "expected a tile of at least 1 channel or '*', got "
+           << tile.channels;
+  return parser.parseRSquare();
+}
+
+ParseResult kvq::parseFieldStride(AsmParser &parser, int64_t &stride) {
+  if (failed(parser.parseOptionalLess()))
+    return success();
+  return failure(parser.parseInteger(stride) || parser.parseGreater());
+}
+
+static ParseResult parseRecordField(AsmParser &parser,
+                                    SmallVectorImpl<LayoutField> &fields) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<RowField> field = symbolizeRowField(name);
+  if (!field)
+    return parser.emitError(loc)
+           << "expected one of codes, high, scale, zero, scale_zero, values, "
+              "skip<bytes>, got '"
+           << name << "'";
+  fields.push_back({*field});
+  if (*field == RowField::Skip)
+    return failure(parser.parseLess() ||
+                   parser.parseInteger(fields.back().bytes) ||
+                   parser.parseGreater());
+  return parseFieldStride(parser, fields.back().stride);
+}
+
 static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
                                LayoutFields &fields) {
   SMLoc loc = parser.getCurrentLocation();
@@ -66,21 +113,9 @@ static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
     return parser.emitError(loc)
            << "expected one of 'record' and 'row', got both";
   fields.scope = scope;
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square, [&]() -> ParseResult {
-        SMLoc loc = parser.getCurrentLocation();
-        StringRef name;
-        if (parser.parseKeyword(&name))
-          return failure();
-        std::optional<RowField> field = symbolizeRowField(name);
-        if (!field)
-          return parser.emitError(loc)
-                 << "expected one of codes, high, scale, zero, scale_zero, "
-                    "got '"
-                 << name << "'";
-        fields.fields.push_back(*field);
-        return success();
-      });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parseRecordField(parser, fields.fields);
+  });
 }
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
@@ -99,14 +134,15 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
          return ParseResult::success();
        },
        /*isFlag=*/true},
+      {"tile", [&] { return parseTile(parser, fields.tile); }},
       {"record", [&] { return parseScope(RecordScope::Group); }},
       {"row", [&] { return parseScope(RecordScope::Row); }}};
   if (parseFieldList(parser, " of a layout", listed, seen))
     return {};
-  return parser.getChecked<LayoutAttr>(
-      loc, parser.getContext(), fields.codes,
-      fields.high.value_or(fields.codes), fields.bias, fields.scope,
-      ArrayRef<RowField>(fields.fields));
+  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), fields.codes,
+                                       fields.high.value_or(fields.codes),
+                                       fields.bias, fields.tile, fields.scope,
+                                       ArrayRef<LayoutField>(fields.fields));
 }
 
 static void printOrder(AsmPrinter &printer, StringRef name,
@@ -127,10 +163,21 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     printOrder(printer << ", ", "high", getHigh());
   if (getBias())
     printer << ", bias";
+  if (CodeTile tile = getTile(); !(tile == CodeTile())) {
+    printer << ", tile = [" << tile.tokens << ", ";
+    if (tile.channels == CodeTile::kAllChannels)
+      printer << "*]";
+    else
+      printer << tile.channels << "]";
+  }
   if (getScope() != RecordScope::None) {
     printer << ", " << stringifyRecordScope(getScope()) << " = [";
-    llvm::interleaveComma(getFields(), printer, [&](RowField field) {
-      printer << stringifyRowField(field);
+    llvm::interleaveComma(getFields(), printer, [&](const LayoutField &field) {
+      printer << stringifyRowField(field.field);
+      if (field.field == RowField::Skip)
+        printer << "<" << field.bytes << ">";
+      else if (field.stride != 1)
+        printer << "<" << field.stride << ">";
     });
     printer << "]";
   }
@@ -155,19 +202,44 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 CodeOrder codes, CodeOrder high, bool bias,
-                                 RecordScope scope, ArrayRef<RowField> fields) {
-  if (failed(verifyOrder(emitError, codes)) ||
-      failed(verifyOrder(emitError, high)))
-    return failure();
-  if (scope == RecordScope::None)
-    return success();
+static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
+                                const CodeTile &tile) {
+  if (tile.tokens < 1)
+    return emitError() << "expected a tile of at least 1 token, got "
+                       << tile.tokens;
+  if (tile.channels < 1 && tile.channels != CodeTile::kAllChannels)
+    return emitError() << "expected a tile of at least 1 channel or '*', got "
+                       << tile.channels;
+  if (tile.tokens == 1 && tile.channels != CodeTile::kAllChannels)
+    return emitError() << "expected '*' as the channels of a tile of one "
+                          "token, whose channels lie in order anyway, got "
+                       << tile.channels;
+  return success();
+}
+
+static LogicalResult verifyFields(function_ref<InFlightDiagnostic()> emitError,
+                                  RecordScope scope,
+                                  ArrayRef<LayoutField> fields) {
   llvm::SmallDenseSet<RowField> seen;
-  for (RowField field : fields)
+  for (auto [field, bytes, stride] : fields) {
+    bool isMetadata = field == RowField::Scale || field == RowField::Zero;
+    if (stride != 1 && (!isMetadata || scope != RecordScope::Row))
+      return emitError()
+             << "expected a stride of a scale or zero in a row, got "
+                "one of '"
+             << stringifyRowField(field) << "' in a "
+             << stringifyRecordScope(scope);
+    if (stride < 1)
+      return emitError() << "expected a stride of at least 1, got " << stride;
+    if (field == RowField::Skip) {
+      if (bytes < 1)
+        return emitError() << "expected to skip at least 1 byte, got " << bytes;
+      continue;
+    }
     if (!seen.insert(field).second)
       return emitError() << "field '" << stringifyRowField(field)
                          << "' of a record is given twice";
+  }
   bool hasBoth = seen.contains(RowField::ScaleZero);
   for (RowField part : {RowField::Scale, RowField::Zero})
     if (hasBoth && seen.contains(part))
@@ -176,7 +248,21 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (fields.size() < 2)
     return emitError() << "expected a record of at least two fields, got "
                        << fields.size();
+  if (seen.empty())
+    return emitError() << "expected a record with a field beside what it skips";
   return success();
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 CodeOrder codes, CodeOrder high, bool bias,
+                                 CodeTile tile, RecordScope scope,
+                                 ArrayRef<LayoutField> fields) {
+  if (failed(verifyOrder(emitError, codes)) ||
+      failed(verifyOrder(emitError, high)) ||
+      failed(verifyTile(emitError, tile)))
+    return failure();
+  return scope == RecordScope::None ? success()
+                                    : verifyFields(emitError, scope, fields);
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,9 +271,17 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LayoutAttr LayoutAttr::getPlanar(MLIRContext *context) {
   return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
-                         RecordScope::None, ArrayRef<RowField>());
+                         CodeTile(), RecordScope::None,
+                         ArrayRef<LayoutField>());
+}
+
+LayoutAttr LayoutAttr::withRow(ArrayRef<LayoutField> fields) const {
+  return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
+                         getTile(), RecordScope::Row, fields);
 }
 
 bool LayoutAttr::hasField(RowField field) const {
-  return llvm::is_contained(getFields(), field);
+  return llvm::any_of(getFields(), [&](const LayoutField &listed) {
+    return listed.field == field;
+  });
 }

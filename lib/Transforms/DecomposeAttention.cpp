@@ -117,12 +117,10 @@ TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
   auto type = cast<CacheType>(cache.getType());
   if (!type.getSegments())
     return {{loadValues(type, cache, pages, region), 0, type.getHeadDim()}};
-  std::vector<CacheType> types = type.getSegmentCaches();
-  auto split = SplitSegmentsOp::create(
-      b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
   SmallVector<Segment> segments;
   int64_t begin = 0;
-  for (auto [part, partType] : llvm::zip_equal(split.getParts(), types)) {
+  for (auto [index, partType] : llvm::enumerate(type.getSegmentCaches())) {
+    Value part = ExtractSegmentOp::create(b, loc, partType, cache, index);
     // An exact segment has no windows: all its tokens are in one region.
     TokenRegion of = partType.isExact() ? TokenRegion::Codes : region;
     int64_t channels = partType.getHeadDim();

@@ -20,17 +20,27 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
-static ValueRange splitCache(OpBuilder &b, Location loc, Value cache) {
+/// Rebuilds `cache` segment by segment: `change` makes the new part of the old
+/// one. A row of all segments lies in the cache of each, so one is changed
+/// after the other.
+static Value changeSegments(
+    OpBuilder &b, Location loc, Value cache, unsigned count,
+    function_ref<Value(unsigned segment, TypedValue<CacheType> part)> change) {
   auto type = cast<CacheType>(cache.getType());
   std::vector<CacheType> types = type.getSegmentCaches();
-  return SplitSegmentsOp::create(
-             b, loc, SmallVector<Type>(types.begin(), types.end()), cache)
-      .getParts();
+  for (unsigned segment = 0; segment < count; ++segment) {
+    auto part =
+        ExtractSegmentOp::create(b, loc, types[segment], cache, segment);
+    cache = InsertSegmentOp::create(
+        b, loc, type, change(segment, part.getPart()), cache, segment);
+  }
+  return cache;
 }
 
-static Value joinCache(OpBuilder &b, Location loc, CacheType type,
-                       ValueRange parts) {
-  return JoinSegmentsOp::create(b, loc, type, parts);
+/// Of how many segments all rows are moved where whole rows are.
+static unsigned countRowSegments(CacheType type) {
+  return type.getSegments().hasRow() ? 1
+                                     : type.getSegments().getFormats().size();
 }
 
 /// Channels of `tokens` from `begin` on.
@@ -49,30 +59,12 @@ static Value getFlushed(CacheType segment, Value flushed) {
   return segment.hasRecentWindow() ? flushed : Value();
 }
 
-static void splitOp(RewriterBase &rewriter, EmptyOp op) {
-  CacheType type = op.getCache().getType();
-  ValueRange given = op.getGiven();
-  SmallVector<Value> parts;
-  for (CacheType segment : type.getSegmentCaches()) {
-    size_t count = llvm::count_if(
-        segment.getComponents(),
-        [](const StorageComponent &component) { return component.given; });
-    parts.push_back(EmptyOp::create(rewriter, op.getLoc(), segment,
-                                    op.getCapacity(), op.getPages(),
-                                    given.take_front(count)));
-    given = given.drop_front(count);
-  }
-  rewriter.replaceOp(op, joinCache(rewriter, op.getLoc(), type, parts));
-}
-
 static void splitOp(RewriterBase &rewriter, AppendOp op) {
   Location loc = op.getLoc();
-  CacheType type = op.getCache().getType();
   Value saturated = op.getSaturated();
-  SmallVector<Value> parts;
   int64_t begin = 0;
-  for (Value part : splitCache(rewriter, loc, op.getCache())) {
-    auto segment = cast<CacheType>(part.getType());
+  auto append = [&](unsigned, TypedValue<CacheType> part) -> Value {
+    CacheType segment = part.getType();
     Value tokens = extractChannels(rewriter, loc, op.getTokens(), begin,
                                    segment.getHeadDim());
     begin += segment.getHeadDim();
@@ -82,11 +74,13 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
         rewriter, loc, segment, counts ? counts.getType() : Type(), tokens,
         part, op.getLengths(), getFlushed(segment, op.getFlushed()),
         op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(), counts);
-    parts.push_back(append.getResult());
     if (counts)
       saturated = append.getNewSaturated();
-  }
-  SmallVector<Value> results = {joinCache(rewriter, loc, type, parts)};
+    return append.getResult();
+  };
+  size_t count = op.getCache().getType().getSegments().getFormats().size();
+  SmallVector<Value> results = {
+      changeSegments(rewriter, loc, op.getCache(), count, append)};
   if (saturated)
     results.push_back(saturated);
   rewriter.replaceOp(op, results);
@@ -94,31 +88,32 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
 
 static void splitOp(RewriterBase &rewriter, ReorderOp op) {
   Location loc = op.getLoc();
-  ValueRange sources = splitCache(rewriter, loc, op.getCache());
-  ValueRange targets = splitCache(rewriter, loc, op.getDestination());
-  SmallVector<Value> parts;
-  for (auto [source, target] : llvm::zip_equal(sources, targets)) {
-    auto segment = cast<CacheType>(target.getType());
-    parts.push_back(ReorderOp::create(
+  auto reorder = [&](unsigned index, TypedValue<CacheType> target) -> Value {
+    CacheType segment = target.getType();
+    std::vector<CacheType> sources = op.getCache().getType().getSegmentCaches();
+    Value source = ExtractSegmentOp::create(rewriter, loc, sources[index],
+                                            op.getCache(), index);
+    return ReorderOp::create(
         rewriter, loc, segment, source, op.getSources(), op.getLengths(),
         getFlushed(segment, op.getFlushed()), op.getPages(), op.getToPages(),
-        op.getShared(), target));
-  }
-  rewriter.replaceOp(
-      op, joinCache(rewriter, loc, op.getDestination().getType(), parts));
+        op.getShared(), target);
+  };
+  CacheType type = op.getDestination().getType();
+  rewriter.replaceOp(op, changeSegments(rewriter, loc, op.getDestination(),
+                                        countRowSegments(type), reorder));
 }
 
 static void splitOp(RewriterBase &rewriter, ShiftOp op) {
   Location loc = op.getLoc();
-  SmallVector<Value> parts;
-  for (Value part : splitCache(rewriter, loc, op.getCache())) {
-    auto segment = cast<CacheType>(part.getType());
-    parts.push_back(ShiftOp::create(
-        rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
-        getFlushed(segment, op.getFlushed()), op.getPages(), part));
-  }
-  rewriter.replaceOp(op,
-                     joinCache(rewriter, loc, op.getCache().getType(), parts));
+  auto shift = [&](unsigned, TypedValue<CacheType> part) -> Value {
+    return ShiftOp::create(rewriter, loc, part.getType(), op.getBegin(),
+                           op.getCount(), op.getLengths(),
+                           getFlushed(part.getType(), op.getFlushed()),
+                           op.getPages(), part);
+  };
+  CacheType type = op.getCache().getType();
+  rewriter.replaceOp(op, changeSegments(rewriter, loc, op.getCache(),
+                                        countRowSegments(type), shift));
 }
 
 namespace {
@@ -133,16 +128,15 @@ struct SplitSegmentsPass : kvq::impl::SplitSegmentsPassBase<SplitSegmentsPass> {
         auto cache = dyn_cast<CacheType>(type);
         return cache && cache.getSegments();
       };
-      if (isa<EmptyOp, AppendOp, ReorderOp, ShiftOp>(op) &&
+      if (isa<AppendOp, ReorderOp, ShiftOp>(op) &&
           llvm::any_of(op->getResultTypes(), isSegmented))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
       rewriter.setInsertionPoint(op);
-      llvm::TypeSwitch<Operation *>(op)
-          .Case<EmptyOp, AppendOp, ReorderOp, ShiftOp>(
-              [&](auto op) { splitOp(rewriter, op); });
+      llvm::TypeSwitch<Operation *>(op).Case<AppendOp, ReorderOp, ShiftOp>(
+          [&](auto op) { splitOp(rewriter, op); });
     }
   }
 };

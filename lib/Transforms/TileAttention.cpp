@@ -109,11 +109,11 @@ static Value loadMeans(OpBuilder &b, PartialAttentionOp op, Value cache) {
 /// `rows` rotated as the tokens of `cache` are, or back, into `init`.
 static Value rotate(OpBuilder &b, PartialAttentionOp op, Value cache,
                     Value rows, Value init, bool inverse) {
-  FormatInterface format = cast<CacheType>(cache.getType()).getFormat();
+  int64_t channels = cast<CacheType>(cache.getType()).getRotation();
   Value signs = LoadGivenOp::create(b, op.getLoc(), cache, ComponentKind::Signs,
                                     op.getHead());
   return RotateOp::create(b, op.getLoc(), rows.getType(), rows, signs, init,
-                          format.getRotation(), inverse);
+                          channels, inverse);
 }
 
 /// Makes `part` read codes of keys as they are stored. With k = H(x - m)
@@ -171,11 +171,11 @@ static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
                                             SmallVector<Value> coded,
                                             ValueRange state) {
   Location loc = op.getLoc();
-  FormatInterface format = op.getValue().getType().getFormat();
+  CacheType type = op.getValue().getType();
   Value &acc = coded[0];
-  if (format.getRotation() != 0)
+  if (type.getRotation() != 0)
     acc = rotate(b, op, op.getValue(), acc, acc, /*inverse=*/true);
-  if (format.getCenterType())
+  if (type.getCenterType())
     acc = buildStructuredOp(
               b, loc, "rc", "",
               {{coded[2], "r"}, {loadMeans(b, op, op.getValue()), "c"}},

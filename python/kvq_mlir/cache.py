@@ -57,8 +57,8 @@ def _named(name: str | None) -> Iterator[None]:
 class Cache:
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
-    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16" or "f32", what exact tokens
-    hold and what values are rounded to before they are quantized. exact_first: how many tokens at the start stay exact.
+    fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16", "bf16" or "f32", what exact
+    tokens hold and what values are rounded to before they are quantized. exact_first: how many tokens at the start stay exact.
     recent: how many of the newest tokens stay exact at least; with groups of n tokens up to n - 1 more wait until their
     group is full. residual, instead of recent: tokens stay exact until there are so many, a multiple of n, and then are
     quantized all at once.
@@ -121,8 +121,8 @@ class Cache:
             for what, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
                 if size < 0:
                     raise _kvq.Error(f"expected {what} of at least 0, got {size}")
-            if dtype not in ("f16", "f32"):
-                raise _kvq.Error(f"expected dtype 'f16' or 'f32', got '{dtype}'")
+            if dtype not in ("f16", "bf16", "f32"):
+                raise _kvq.Error(f"expected dtype 'f16', 'bf16' or 'f32', got '{dtype}'")
             self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
             self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
             self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
@@ -196,12 +196,13 @@ class Cache:
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
-        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there; with tiles of t tokens codes have r/t rows of
+        so many more bytes), first
         [batch, kv_heads, exact_first, head_dim], recent [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that
         are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of
         batch, and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
-        "values.1".
+        "values.1"; with a row of all segments one "records" instead.
         """
         return dict(self._storage)
 
@@ -401,35 +402,28 @@ class Cache:
         shape = (self.batch, self.kv_heads, longest, self.head_dim)
         out = output_array(out, shape)
         if isinstance(self.format, Segments):
-            for index, (begin, end, fmt) in enumerate(self.format.parts):
+            caches = _kvq.segment_caches(self.dynamic_type)
+            for (begin, end, fmt), (type_, components) in zip(self.format.parts, caches, strict=True):
                 part = np.empty((*shape[:3], end - begin), np.float32)
-                arrays = {
-                    name.partition(".")[0]: array
-                    for name, array in self._storage.items()
-                    if name.endswith(f".{index}")
-                }
-                self._rebuild(fmt, arrays, part)
+                self._rebuild(fmt, type_, [self._arrays[component] for component in components], part)
                 out[..., begin:end] = part
         else:
-            self._rebuild(self.format, self._storage, out)
+            self._rebuild(self.format, self.dynamic_type, self._arrays, out)
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
             if self._ring is not None:
                 out[b, :, self.keep_first : self._ring.oldest(self._lengths)[b]] = 0
         return out
 
-    def _rebuild(self, fmt: Format, arrays: dict[str, np.ndarray], out: np.ndarray) -> None:
-        """Rebuilds what a row of one format, the whole or a segment, holds."""
+    def _rebuild(self, fmt: Format, type_: str, arrays: Sequence[np.ndarray], out: np.ndarray) -> None:
+        """Rebuilds what a row of one format, the whole or a segment stored as a cache of some type, holds."""
         # An exact format keeps its tokens where others keep codes, and has no windows.
-        windows = (0, 0, None) if fmt.is_exact else (self.exact_first, self.recent, self.residual)
         head_dim, has_windows = out.shape[3], not fmt.is_exact
-        sizes = (self.batch, self.kv_heads, "?", head_dim)
-        type_ = cache_type(*sizes, fmt, self.dtype, *windows, self.page, self.ring, self.keep_first)
         compiled = kernel(
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, head_dim, self.dtype),
             type_,
-            (fmt.for_heads(self.kv_heads).core, fmt.rotation),
+            (fmt.for_heads(self.kv_heads).core, fmt.rotated(head_dim)),
             fmt.tokens,
             fmt.row_types(fmt.rows_type(self.kv_heads, head_dim)),
             (has_windows and self.exact_first > 0, has_windows and self.has_window),
@@ -439,4 +433,4 @@ class Cache:
         )
         stored = self._lengths if fmt.is_exact else self._flushed
         bounds = () if self._ring is None else self._ring.row_bounds(self._lengths, stored)
-        compiled.invoke("rebuild", (*arrays.values(), self._lengths, stored, *bounds, *self._tables, out))
+        compiled.invoke("rebuild", (*arrays, self._lengths, stored, *bounds, *self._tables, out))

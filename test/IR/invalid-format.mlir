@@ -42,7 +42,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
+// expected-error@+1 {{expected no other field but layout with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center or rule}}
 #f = #kvq.format<codes = none, scale = f16>
 
 // -----
@@ -291,7 +291,7 @@ func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.format<codes = i4, group = [1
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none}}
+// expected-error@+1 {{expected no other field but layout with codes = none: exact}}
 #f = #kvq.format<codes = none, heads = *>
 
 // -----

@@ -257,7 +257,7 @@ def test_streaming_equals_one_shot():
         (dict(kv_heads=-1), "kv_heads of at least 1, got -1"),
         (dict(capacity=-1), "capacity of at least 0, got -1"),
         (dict(recent=-5), "recent of at least 0, got -5"),
-        (dict(dtype="f64"), "'f16' or 'f32', got 'f64'"),
+        (dict(dtype="f64"), "'f16', 'bf16' or 'f32', got 'f64'"),
         (dict(fmt=kvq.Format("codes = none"), exact_first=4), "exact"),
     ],
 )

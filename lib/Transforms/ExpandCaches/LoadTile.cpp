@@ -70,6 +70,7 @@ private:
                                 OpBuilder &nested,
                                 llvm::function_ref<Value(unsigned)> getTarget);
   SmallVector<Value> loadWithinBlock(Value row);
+  SmallVector<Value> loadWithinGroup(Value row);
   SmallVector<Value> gatherRuns(Value row);
 
   OpBuilder &builder;
@@ -123,11 +124,15 @@ Value TileLoader::gatherRecent() {
 void TileLoader::listParts() {
   FormatInterface format = cache.getFormat();
   int64_t headDim = cache.getHeadDim();
+  RowLayout layout = cache.getRowLayout();
   if (format.isExact()) {
-    parts = {{ComponentKind::Values, headDim, cache.getElementType()}};
+    bool inRecords = layout.records.exists();
+    parts = {{inRecords ? std::nullopt : std::optional(ComponentKind::Values),
+              headDim, cache.getElementType()}};
+    if (inRecords)
+      packed.push_back(ComponentKind::Records);
     return;
   }
-  RowLayout layout = format.getRowLayout(headDim);
   int64_t groups = headDim / format.getGroupChannels(headDim);
   auto add = [&](ComponentKind kind, bool isPacked, int64_t rowSize,
                  Type type) {
@@ -154,7 +159,7 @@ Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
   IndexMath math(nested, loc);
   RowSlice rows = getGroupSlice(math, cache, place, head, kind);
   // One row of metadata serves all tokens of a group of several.
-  if (cache.getTokenGroup() == 1 || !isMetadata(kind))
+  if (cache.getRowTokens(kind) == 1)
     rows.count = count;
   return rows.extract(nested, loc, getComponent(kind));
 }
@@ -173,9 +178,8 @@ TileLoader::unpackRows(const RowPlace &place, OpFoldResult count,
   for (auto [index, part] : llvm::enumerate(parts))
     if (!part.kind)
       targets.push_back(getTarget(index));
-  auto unpack =
-      UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
-                       cache.getFormat().getCore(), sources, targets);
+  auto unpack = UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
+                                 cache.getFormat().getCore(), sources, targets);
   return llvm::to_vector_of<Value>(unpack.getResults());
 }
 
@@ -201,6 +205,29 @@ SmallVector<Value> TileLoader::loadWithinBlock(Value row) {
   return tile;
 }
 
+/// Tokens of one group, whose codes lie in rows of several tokens: those of the
+/// whole group, which are there, are unpacked into scratch.
+SmallVector<Value> TileLoader::loadWithinGroup(Value row) {
+  int64_t group = cache.getTokenGroup();
+  Value first = math.alignDown(row, group);
+  RowPlace place = tokenRows.locate(builder, loc, first);
+  OpFoldResult one = builder.getIndexAttr(1);
+  auto createTarget = [&](unsigned index) -> Value {
+    return tensor::EmptyOp::create(
+        builder, loc, {index == 0 ? group : 1, parts[index].rowSize},
+        parts[index].elementType);
+  };
+  SmallVector<Value> unpacked = unpackRows(place, one, builder, createTarget);
+  unpacked.front() =
+      extractRows(builder, loc, unpacked.front(), math.sub(row, first), extent);
+  ArrayRef<Value> rest = unpacked;
+  SmallVector<Value> tile;
+  for (const TilePart &part : parts)
+    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, one, builder)
+                             : rest.consume_front());
+  return tile;
+}
+
 /// Tokens that may lie apart: their rows are copied run by run, packed ones
 /// unpacked on the way.
 SmallVector<Value> TileLoader::gatherRuns(Value row) {
@@ -222,9 +249,8 @@ SmallVector<Value> TileLoader::gatherRuns(Value row) {
       Value filled;
       if (part.kind) {
         Value source = extractRowsOf(*part.kind, place, count, nested);
-        filled =
-            linalg::CopyOp::create(nested, loc, source, getTarget(index))
-                .getResult(0);
+        filled = linalg::CopyOp::create(nested, loc, source, getTarget(index))
+                     .getResult(0);
       } else {
         filled = rest.consume_front();
       }
@@ -247,6 +273,8 @@ SmallVector<Value> TileLoader::load() {
     return {gatherRecent()};
   Value row = math.sub(begin, cache.getExactFirst());
   // A tile of groups of several tokens lies within one of them.
+  if (!cache.getFormat().isExact() && cache.getRowLayout().getCodeTokens() != 1)
+    return loadWithinGroup(row);
   if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
       !op.getWithinPage())
     return gatherRuns(row);

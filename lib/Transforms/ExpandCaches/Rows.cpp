@@ -149,8 +149,7 @@ Value kvq::extractGivenRow(OpBuilder &builder, Location loc, CacheType cache,
   IndexMath math(builder, loc);
   Value zero = math.constant(0);
   int64_t extent = cast<RankedTensorType>(component.getType()).getDimSize(1);
-  Value first =
-      extent == 1 ? zero : math.div(head, cache.getHeads() / extent);
+  Value first = extent == 1 ? zero : math.div(head, cache.getHeads() / extent);
   RowSlice row{zero, first, zero, builder.getIndexAttr(1), heads};
   return row.extract(builder, loc, component);
 }
@@ -187,9 +186,8 @@ Value kvq::fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
 // Tokens
 //===----------------------------------------------------------------------===//
 
-bool kvq::isMetadata(ComponentKind kind) {
-  return kind == ComponentKind::Records || kind == ComponentKind::Scales ||
-         kind == ComponentKind::Zeros;
+bool kvq::isOfHeadGroup(ComponentKind kind) {
+  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros;
 }
 
 SmallVector<ComponentKind> kvq::getTokenComponents(CacheType cache) {
@@ -264,9 +262,9 @@ RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
                             const RowPlace &place, Value head,
                             ComponentKind kind) {
   Builder &builder = math.getBuilder();
-  int64_t group = cache.getTokenGroup();
-  if (!isMetadata(kind))
-    return {place.block, head, place.row, builder.getIndexAttr(group)};
-  return {place.block, math.div(head, cache.getGroupHeads()),
-          math.div(place.row, group), builder.getIndexAttr(1)};
+  int64_t tokens = cache.getRowTokens(kind);
+  if (isOfHeadGroup(kind))
+    head = math.div(head, cache.getGroupHeads());
+  return {place.block, head, math.div(place.row, tokens),
+          builder.getIndexAttr(cache.getTokenGroup() / tokens)};
 }

@@ -98,7 +98,7 @@ SmallVector<Value> HeadShifter::moveGroups() {
     auto getSlice = [&](const RowPlace &place, ComponentKind kind) {
       RowSlice rows = getGroupSlice(math, cache, place, head, kind);
       if (int64_t heads = cache.getGroupHeads();
-          heads != 1 && !isMetadata(kind))
+          heads != 1 && !isOfHeadGroup(kind))
         rows.heads = heads;
       return rows;
     };

@@ -132,7 +132,7 @@ def _widen(dim: int, element: str) -> str:
     if element == "f32":
         body = "linalg.yield %in : f32"
     else:
-        body = "%wide = arith.extf %in : f16 to f32\n          linalg.yield %wide : f32"
+        body = f"%wide = arith.extf %in : {element} to f32\n          linalg.yield %wide : f32"
     return f"""%full = linalg.generic {{
             indexing_maps = [affine_map<(t, c) -> (t, c)>, affine_map<(t, c) -> (t, c)>],
             iterator_types = ["parallel", "parallel"]}}
