@@ -41,7 +41,7 @@ VALUES: dict[str, tuple] = {
     "scale": (*SCALES, "f8E4M3FN of f32"),
     "zero": ("", *ZEROS),
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES, "static"),
-    "rotate": ("", "hadamard<16>"),
+    "rotate": ("", "hadamard<16>", "hadamard<*>"),
     "center": ("", "bf16"),
     "span": ("", "2", "*"),  # KV heads of a group
     "rule": (
@@ -110,6 +110,7 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("group", "rule"): lambda group, rule: not (group.startswith("*") and "scale" in rule),
     ("group", "range"): lambda group, range_: group.startswith("*") == (range_ == "static"),
     ("group", "window"): lambda group, window: window != "none" or group.startswith(("1,", "*")),
+    ("rotate", "dim"): lambda rotate, dim: "*" not in rotate or dim in (64, 128),
     ("group", "dim"): lambda group, dim: dim % _group(group, dim)[1] == 0,
 }
 
