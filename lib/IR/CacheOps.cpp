@@ -21,8 +21,8 @@ static LogicalResult verifyComponents(Operation *op,
   for (auto [component, value] : llvm::zip_equal(components, values))
     if (value.getType() != component.getTensorType())
       return op->emitOpError("expected ")
-             << component.getName() << " of type "
-             << component.getTensorType() << ", got " << value.getType();
+             << component.getName() << " of type " << component.getTensorType()
+             << ", got " << value.getType();
   return success();
 }
 
@@ -34,9 +34,8 @@ static LogicalResult verifyGiven(EmptyOp op) {
     if (component.given)
       given.push_back(component);
   if (given.size() != op.getGiven().size())
-    return op.emitOpError("expected ") << given.size()
-                                       << " given components, got "
-                                       << op.getGiven().size();
+    return op.emitOpError("expected ")
+           << given.size() << " given components, got " << op.getGiven().size();
   return verifyComponents(op, given, op.getGiven());
 }
 
@@ -295,165 +294,4 @@ LogicalResult ShiftOp::verify() {
       failed(verifyPageTable(*this, "pages", cache, getPages())))
     return failure();
   return verifyFlushed(*this, "flushed", cache, getFlushed());
-}
-
-//===----------------------------------------------------------------------===//
-// AttentionOp
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The extents that attention asks of a side, whether cache or tensor.
-struct SideShape {
-  int64_t batch, heads, headDim;
-};
-
-} // namespace
-
-/// The extents of a key or value operand; fails on a tensor of another rank.
-static FailureOr<SideShape> getSideShape(AttentionOp op, StringRef name,
-                                         Type type) {
-  if (auto cache = dyn_cast<CacheType>(type))
-    return SideShape{cache.getBatch(), cache.getHeads(), cache.getHeadDim()};
-  auto tensor = cast<RankedTensorType>(type);
-  if (tensor.getRank() != 4)
-    return op.emitOpError("expected a ")
-           << name << " of rank 4, batch x kv_heads x tokens x head_dim, got "
-           << "rank " << tensor.getRank();
-  return SideShape{tensor.getDimSize(0), tensor.getDimSize(1),
-                   tensor.getDimSize(3)};
-}
-
-static LogicalResult expectEqual(AttentionOp op, StringRef what,
-                                 int64_t expected, int64_t got) {
-  if (expected == got)
-    return success();
-  return op.emitOpError("expected ") << what << " " << formatExtent(expected)
-                                     << ", got " << formatExtent(got);
-}
-
-/// Two token groups can be tiled together only from a common origin.
-static LogicalResult verifyGroupOrigins(AttentionOp op, CacheType key,
-                                        CacheType value) {
-  int64_t keyGroup = key.getTokenGroup(), valueGroup = value.getTokenGroup();
-  if (keyGroup == 1 || valueGroup == 1 ||
-      key.getExactFirst() == value.getExactFirst())
-    return success();
-  return op.emitOpError("unsupported pair: token groups of ")
-         << keyGroup << " and " << valueGroup
-         << " must start at the same token, but exact_first is "
-         << key.getExactFirst() << " for keys and " << value.getExactFirst()
-         << " for values";
-}
-
-/// Both sides keep the same tokens, among them those of all queries.
-static LogicalResult verifyRings(AttentionOp op, CacheType key,
-                                 CacheType value) {
-  if (key.getRing() != value.getRing() ||
-      key.getKeepFirst() != value.getKeepFirst()) {
-    auto describe = [](CacheType cache) {
-      return cache.isRing()
-                 ? "ring = " + std::to_string(*cache.getRing()) +
-                       ", keep_first = " + std::to_string(cache.getKeepFirst())
-                 : std::string("no ring");
-    };
-    return op.emitOpError("expected keys and values that keep the same tokens, "
-                          "got ")
-           << describe(key) << " for keys and " << describe(value)
-           << " for values";
-  }
-  int64_t queries =
-      cast<RankedTensorType>(op.getQuery().getType()).getDimSize(2);
-  if (!key.isRing() || ShapedType::isDynamic(queries) ||
-      queries <= key.getNewestTokens())
-    return success();
-  return op.emitOpError("expected a ring of at least ")
-         << key.getKeepFirst() + queries
-         << " tokens, keep_first = " << key.getKeepFirst() << " and those of "
-         << queries << " queries, got " << *key.getRing();
-}
-
-LogicalResult AttentionOp::verify() {
-  auto query = cast<RankedTensorType>(getQuery().getType());
-  auto init = cast<RankedTensorType>(getInit().getType());
-  if (query.getRank() != 4)
-    return emitOpError("expected a query of rank 4, batch x query_heads x "
-                       "query_tokens x head_dim, got rank ")
-           << query.getRank();
-  for (int64_t axis : {0, 1, 3})
-    if (query.isDynamicDim(axis))
-      return emitOpError(
-                 "expected a query with only query_tokens dynamic, got ")
-             << query;
-  if (init.getRank() != 4)
-    return emitOpError("expected an output of rank 4, got rank ")
-           << init.getRank();
-  if (getResult().getType() != init)
-    return emitOpError("expected a result of the output's type ")
-           << init << ", got " << getResult().getType();
-  FailureOr<SideShape> key = getSideShape(*this, "key", getKey().getType());
-  FailureOr<SideShape> value =
-      getSideShape(*this, "value", getValue().getType());
-  if (failed(key) || failed(value))
-    return failure();
-
-  if (failed(expectEqual(*this, "the query's batch for keys",
-                         query.getDimSize(0), key->batch)) ||
-      failed(expectEqual(*this, "the query's batch for values",
-                         query.getDimSize(0), value->batch)) ||
-      failed(expectEqual(*this, "keys with the query's head_dim",
-                         query.getDimSize(3), key->headDim)) ||
-      failed(expectEqual(*this, "values with the keys' kv_heads", key->heads,
-                         value->heads)) ||
-      failed(expectEqual(*this, "an output with the values' head_dim",
-                         value->headDim, init.getDimSize(3))))
-    return failure();
-  for (int64_t axis : {0, 1, 2})
-    if (failed(expectEqual(*this,
-                           "an output with the query's extent on axis " +
-                               std::to_string(axis),
-                           query.getDimSize(axis), init.getDimSize(axis))))
-      return failure();
-  if (key->heads < 1)
-    return emitOpError("expected at least 1 KV head, static, got ")
-           << formatExtent(key->heads);
-  if (query.getDimSize(1) % key->heads != 0)
-    return emitOpError("query_heads ")
-           << query.getDimSize(1) << " is not a multiple of kv_heads "
-           << key->heads;
-
-  int64_t batch = query.getDimSize(0);
-  if (failed(verifyPerSequence(*this, "lengths", getLengths(), batch)))
-    return failure();
-  auto keyCache = dyn_cast<CacheType>(getKey().getType());
-  auto valueCache = dyn_cast<CacheType>(getValue().getType());
-  if (keyCache &&
-      failed(verifyFlushed(*this, "key_flushed", keyCache, getKeyFlushed())))
-    return failure();
-  if (valueCache && failed(verifyFlushed(*this, "value_flushed", valueCache,
-                                         getValueFlushed())))
-    return failure();
-  for (auto [name, cache, table] :
-       {std::tuple("key_pages", keyCache, getKeyPages()),
-        std::tuple("value_pages", valueCache, getValuePages())}) {
-    if (cache && failed(verifyPageTable(*this, name, cache, table)))
-      return failure();
-    if (!cache && table)
-      return emitOpError() << name << " is given for a tensor";
-  }
-  if (keyCache && valueCache &&
-      failed(verifyRings(*this, keyCache, valueCache)))
-    return failure();
-  if (keyCache && valueCache)
-    return verifyGroupOrigins(*this, keyCache, valueCache);
-  return success();
-}
-
-int64_t AttentionOp::getGroupSize() {
-  auto query = cast<RankedTensorType>(getQuery().getType());
-  Type key = getKey().getType();
-  int64_t heads = isa<CacheType>(key)
-                      ? cast<CacheType>(key).getHeads()
-                      : cast<RankedTensorType>(key).getDimSize(1);
-  return query.getDimSize(1) / heads;
 }

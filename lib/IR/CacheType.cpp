@@ -471,3 +471,30 @@ std::optional<unsigned> CacheType::findComponent(ComponentKind kind) const {
       return index;
   return std::nullopt;
 }
+
+std::string CacheType::whyNotChannels(int64_t begin, int64_t end) const {
+  std::string reason;
+  llvm::raw_string_ostream os(reason);
+  int64_t first = 0;
+  for (CacheType segment : getSegmentCaches()) {
+    int64_t last = first + segment.getHeadDim();
+    FormatInterface format = segment.getFormat();
+    bool isCut = (begin > first && begin < last) || (end > first && end < last);
+    bool isRead = begin < last && end > first;
+    if (isRead && (format.getRotation() != 0 || format.getCenterType())) {
+      os << "choose from rows that are "
+         << (format.getRotation() != 0 ? "rotated" : "centred");
+      return reason;
+    }
+    if (isCut && !format.isExact()) {
+      int64_t group = format.getGroupChannels(segment.getHeadDim());
+      for (int64_t border : {begin, end})
+        if (border > first && border < last && (border - first) % group != 0) {
+          os << "cut a group of " << group << " channels at channel " << border;
+          return reason;
+        }
+    }
+    first = last;
+  }
+  return reason;
+}

@@ -59,3 +59,25 @@ LogicalResult kvq::verifyPageTable(Operation *op, StringRef name,
                            << " pages for " << cache.getCapacity()
                            << " tokens, got " << found;
 }
+
+FailureOr<int64_t>
+kvq::verifyValueChannels(Operation *op, Type values, int64_t headDim,
+                         std::optional<ArrayRef<int64_t>> range) {
+  if (!range)
+    return headDim;
+  if (range->size() != 2)
+    return op->emitOpError("expected value_channels = [begin, end], got ")
+           << range->size() << " numbers";
+  int64_t begin = range->front(), end = range->back();
+  if (begin < 0 || end <= begin || end > headDim)
+    return op->emitOpError("expected value_channels within ")
+           << headDim << " channels of a row, got [" << begin << ", " << end
+           << "]";
+  if (auto cache = dyn_cast<CacheType>(values)) {
+    std::string reason = cache.whyNotChannels(begin, end);
+    if (!reason.empty())
+      return op->emitOpError("value_channels = [")
+             << begin << ", " << end << "] " << reason;
+  }
+  return end - begin;
+}

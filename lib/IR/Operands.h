@@ -37,6 +37,13 @@ LogicalResult verifyFlushed(Operation *op, StringRef name, CacheType cache,
 LogicalResult verifyPageTable(Operation *op, StringRef name, CacheType cache,
                               Value table);
 
+/// The channels that values have, of rows with `headDim`: all, or those of
+/// `range`, which has to be within the rows and, in a cache, not to cut what is
+/// stored together.
+FailureOr<int64_t> verifyValueChannels(Operation *op, Type values,
+                                       int64_t headDim,
+                                       std::optional<ArrayRef<int64_t>> range);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_IR_OPERANDS_H

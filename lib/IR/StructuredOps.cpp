@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 #include <limits>
 
@@ -60,15 +61,58 @@ SmallVector<Value> kvq::buildStructuredOp(OpBuilder &b, Location loc,
 Value kvq::buildContraction(
     OpBuilder &b, Location loc, StringRef axes, StringRef reduced,
     StructuredOperand left, StructuredOperand right, StructuredOperand output,
-    function_ref<Value(OpBuilder &, Location, Value)> extendRight) {
+    function_ref<Value(OpBuilder &, Location, Value)> extendRight, bool hides) {
   return buildStructuredOp(
              b, loc, axes, reduced, {left, right}, {output},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
-               Value product =
-                   buildMul(b, loc, ins[0], extendRight(b, loc, ins[1]));
+               Value right = extendRight(b, loc, ins[1]);
+               Value product = hides ? buildWeightMul(b, loc, ins[0], right)
+                                     : buildMul(b, loc, ins[0], right);
                return SmallVector<Value>{buildAdd(b, loc, outs[0], product)};
              })
       .front();
+}
+
+Value kvq::buildHiddenWeight(OpBuilder &b, Location loc) {
+  return buildF32(b, loc, -0.0);
+}
+
+Value kvq::buildIsHidden(OpBuilder &b, Location loc, Value weight) {
+  Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), weight);
+  Value sign = arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(std::numeric_limits<int32_t>::min()));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, bits, sign);
+}
+
+Value kvq::buildWeightMul(OpBuilder &b, Location loc, Value weight,
+                          Value factor) {
+  Value product = buildMul(b, loc, weight, factor);
+  return arith::SelectOp::create(b, loc, buildIsHidden(b, loc, weight), weight,
+                                 product);
+}
+
+bool kvq::isHidingContraction(linalg::GenericOp op) {
+  Value weight = op.getRegionInputArgs().front();
+  auto add = op.getBody()
+                 ->getTerminator()
+                 ->getOperand(0)
+                 .getDefiningOp<arith::AddFOp>();
+  if (!add || add.getLhs() != op.getRegionOutputArgs().front())
+    return false;
+  auto select = add.getRhs().getDefiningOp<arith::SelectOp>();
+  if (!select || select.getTrueValue() != weight)
+    return false;
+  auto product = select.getFalseValue().getDefiningOp<arith::MulFOp>();
+  auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!product || !compare ||
+      compare.getPredicate() != arith::CmpIPredicate::eq)
+    return false;
+  auto bits = compare.getLhs().getDefiningOp<arith::BitcastOp>();
+  APInt sign;
+  return bits && bits.getIn() == weight &&
+         matchPattern(compare.getRhs(), m_ConstantInt(&sign)) &&
+         sign.isSignMask() && product.getLhs() == weight &&
+         product.getRhs() == op.getRegionInputArgs()[1];
 }
 
 Value kvq::buildScratch(OpBuilder &b, Location loc, ArrayRef<int64_t> bound,

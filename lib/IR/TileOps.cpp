@@ -38,7 +38,11 @@ LogicalResult PartialAttentionOp::verify() {
       return emitOpError("expected values with the keys' ")
              << name << " " << key.getShape()[axis] << ", got "
              << value.getShape()[axis];
-  SmallVector<int64_t> accShape = {rows, getValue().getType().getHeadDim()};
+  FailureOr<int64_t> valueChannels =
+      verifyValueChannels(*this, value, value.getHeadDim(), getValueChannels());
+  if (failed(valueChannels))
+    return failure();
+  SmallVector<int64_t> accShape = {rows, *valueChannels};
   if (acc.getShape() != ArrayRef(accShape))
     return emitOpError("expected an accumulator of ")
            << accShape[0] << " x " << accShape[1] << ", got " << acc;
@@ -46,10 +50,21 @@ LogicalResult PartialAttentionOp::verify() {
     if (cast<RankedTensorType>(state.getType()).getDimSize(0) != rows)
       return emitOpError("expected a maximum and a sum for ")
              << rows << " rows, got " << state.getType();
-  if (Value bias = getBias())
-    if (cast<RankedTensorType>(bias.getType()).getDimSize(0) != rows)
-      return emitOpError("expected a bias for ")
-             << rows << " rows, got " << bias.getType();
+  for (auto [name, perRow] :
+       {std::pair("a bias", getBias()), std::pair("slopes", getSlopes())})
+    if (perRow &&
+        cast<RankedTensorType>(perRow.getType()).getDimSize(0) != rows)
+      return emitOpError("expected ")
+             << name << " for " << rows << " rows, got " << perRow.getType();
+  if ((getSlopes() != nullptr) != (getPosition() != nullptr))
+    return emitOpError("expected slopes and a position or neither");
+  if (Value mask = getMask()) {
+    auto type = cast<RankedTensorType>(mask.getType());
+    if (type.getRank() != 2 ||
+        (type.getDimSize(0) != 1 && type.getDimSize(0) != rows))
+      return emitOpError("expected a mask of 1 or ")
+             << rows << " rows x tokens, got " << type;
+  }
   for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
     if (init.getType() != result.getType())
       return emitOpError("expected a result of type ")

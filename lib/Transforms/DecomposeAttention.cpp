@@ -27,7 +27,15 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
+/// Scores are in the log2 domain.
+static constexpr double kLog2E = 1.4426950408889634;
+
 namespace {
+
+/// Channels of a row.
+struct ChannelRange {
+  int64_t begin, count;
+};
 
 /// Emits one tile of attention. Axes: r query rows, t tokens, c channels.
 class TileDecomposer {
@@ -50,12 +58,17 @@ private:
     int64_t begin, channels;
   };
   SmallVector<Segment> loadSegments(Value cache, Value pages,
-                                    TokenRegion region);
-  Value loadValues(CacheType type, Value cache, Value pages,
-                   TokenRegion region);
+                                    TokenRegion region, ChannelRange channels);
+  Value loadValues(Value cache, Value pages, TokenRegion region,
+                   ChannelRange channels);
+  LoadTileOp load(Value cache, Value pages, TokenRegion region,
+                  ChannelRange channels);
+  SmallVector<Value> getParts(Value cache);
   Value getInitialScores();
   Value computeScores();
+  Value adjustScores(Value scores);
   Value accumulate(Value probabilities, Value acc);
+  StructuredOperand loadMask(Value mask);
   Value computeTileMaximum(Value scores);
   SmallVector<Value> updateState(Value tileMaximum);
   Value computeProbabilities(Value scores, Value maximum);
@@ -63,6 +76,9 @@ private:
   OpBuilder &b;
   PartialAttentionOp op;
   Location loc;
+  /// What was loaded so far.
+  SmallVector<LoadTileOp> loads;
+  DenseMap<Value, SmallVector<Value>> segments;
   /// Most tokens in the tile.
   int64_t tile;
   int64_t rows;
@@ -72,25 +88,63 @@ private:
 
 } // namespace
 
-/// The tile of a side, tokens x head_dim: dequantized to f32, or as it is
-/// stored where that is exact.
-Value TileDecomposer::loadValues(CacheType type, Value cache, Value pages,
-                                 TokenRegion region) {
+/// The tile of a side as it is stored. Where keys and values share a cache they
+/// share its tiles, except for channels that are cut out: of codes that have to
+/// be unpacked only those are, then.
+LoadTileOp TileDecomposer::load(Value cache, Value pages, TokenRegion region,
+                                ChannelRange channels) {
+  auto type = cast<CacheType>(cache.getType());
+  bool isWhole = channels.count == type.getHeadDim();
+  for (LoadTileOp load : loads)
+    if (isWhole && load.getCache() == cache && load.getRegion() == region)
+      return load;
   bool hasPages = LoadTileOp::hasPages(type, region);
-  auto load = LoadTileOp::create(
+  loads.push_back(LoadTileOp::create(
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
       op.getHead(), op.getBegin(), op.getEnd(), hasPages ? pages : Value(),
       region, op.getTileAttr(),
-      /*withinPage=*/hasPages && op.getWithinPages());
+      /*withinPage=*/hasPages && op.getWithinPages()));
+  return loads.back();
+}
+
+/// Channels of a matrix, of which each column stands for `perColumn`; itself if
+/// these are all.
+static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
+                             ChannelRange channels, int64_t perColumn = 1) {
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t columns = channels.count / perColumn;
+  if (type.getDimSize(1) == columns)
+    return matrix;
+  SmallVector<OpFoldResult> offsets = {
+      b.getIndexAttr(0), b.getIndexAttr(channels.begin / perColumn)};
+  SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, loc, matrix, 0),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
+}
+
+/// Channels of the tile of a side, tokens x channels: dequantized to f32, or as
+/// they are stored where that is exact.
+Value TileDecomposer::loadValues(Value cache, Value pages, TokenRegion region,
+                                 ChannelRange channels) {
+  auto type = cast<CacheType>(cache.getType());
+  LoadTileOp tileOp = load(cache, pages, region, channels);
   if (!LoadTileOp::hasCodes(type, region))
-    return load.getResult(0);
-  SmallVector<Value> stored(load.getResults());
+    return extractChannels(b, loc, tileOp.getResult(0), channels);
+  SmallVector<Value> stored(tileOp.getResults());
   for (const StorageComponent &component : type.getComponents())
     if (component.given && goesWithCodes(component.kind))
       stored.push_back(
           LoadGivenOp::create(b, loc, cache, component.kind, op.getHead()));
-  Value scratch = buildScratch(b, loc, {tile, type.getHeadDim()},
-                               {tokens, b.getIndexAttr(type.getHeadDim())});
+  // A column of codes is a channel, one of metadata a group of them.
+  for (Value &part : stored) {
+    int64_t columns = cast<RankedTensorType>(part.getType()).getDimSize(1);
+    if (columns > 1)
+      part =
+          extractChannels(b, loc, part, channels, type.getHeadDim() / columns);
+  }
+  Value scratch = buildScratch(b, loc, {tile, channels.count},
+                               {tokens, b.getIndexAttr(channels.count)});
   return DequantizeOp::create(
              b, loc, scratch.getType(),
              type.getFormat().resolveHeads(type.getHeads()).getCore(), stored,
@@ -112,47 +166,50 @@ Value TileDecomposer::getInitialScores() {
       .front();
 }
 
-SmallVector<TileDecomposer::Segment>
-TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region) {
+/// The caches of the segments of `cache`: itself where its rows have one
+/// format.
+SmallVector<Value> TileDecomposer::getParts(Value cache) {
   auto type = cast<CacheType>(cache.getType());
   if (!type.getSegments())
-    return {{loadValues(type, cache, pages, region), 0, type.getHeadDim()}};
-  SmallVector<Segment> segments;
-  int64_t begin = 0;
-  for (auto [index, partType] : llvm::enumerate(type.getSegmentCaches())) {
-    Value part = ExtractSegmentOp::create(b, loc, partType, cache, index);
-    // An exact segment has no windows: all its tokens are in one region.
-    TokenRegion of = partType.isExact() ? TokenRegion::Codes : region;
-    int64_t channels = partType.getHeadDim();
-    segments.push_back(
-        {loadValues(partType, part, pages, of), begin, channels});
-    begin += channels;
-  }
-  return segments;
+    return {cache};
+  SmallVector<Value> &parts = segments[cache];
+  if (parts.empty())
+    for (auto [index, part] : llvm::enumerate(type.getSegmentCaches()))
+      parts.push_back(ExtractSegmentOp::create(b, loc, part, cache, index));
+  return parts;
 }
 
-/// Channels `[begin, begin + channels)` of a matrix; itself if these are all.
-static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
-                             int64_t begin, int64_t channels) {
-  auto type = cast<RankedTensorType>(matrix.getType());
-  if (type.getDimSize(1) == channels)
-    return matrix;
-  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
-                                       b.getIndexAttr(begin)};
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(type.getDimSize(0)),
-                                     b.getIndexAttr(channels)};
-  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
+SmallVector<TileDecomposer::Segment>
+TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region,
+                             ChannelRange channels) {
+  SmallVector<Segment> loaded;
+  int64_t first = 0;
+  for (Value part : getParts(cache)) {
+    auto type = cast<CacheType>(part.getType());
+    int64_t begin = std::max(channels.begin, first);
+    int64_t end =
+        std::min(channels.begin + channels.count, first + type.getHeadDim());
+    if (begin < end) {
+      // An exact segment has no windows: all its tokens are in one region.
+      TokenRegion of = type.isExact() ? TokenRegion::Codes : region;
+      ChannelRange ofPart = {begin - first, end - begin};
+      loaded.push_back({loadValues(part, pages, of, ofPart),
+                        begin - channels.begin, ofPart.count});
+    }
+    first += type.getHeadDim();
+  }
+  return loaded;
 }
 
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
   SmallVector<Segment> keys =
-      loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion());
+      loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion(),
+                   {0, op.getKey().getType().getHeadDim()});
   Value scores = getInitialScores();
   for (const Segment &segment : keys) {
-    Value query =
-        extractChannels(b, loc, op.getQuery(), segment.begin, segment.channels);
+    Value query = extractChannels(b, loc, op.getQuery(),
+                                  {segment.begin, segment.channels});
     scores =
         buildContraction(b, loc, "rtc", "c", {query, "rc"},
                          {segment.values, "tc"}, {scores, "rt"}, buildExtend);
@@ -160,15 +217,110 @@ Value TileDecomposer::computeScores() {
   return scores;
 }
 
+/// What softcap, slopes and mask make of a score; `mask` is an element of the
+/// mask, or null, and so are the others.
+static Value adjustScore(OpBuilder &b, Location loc, Value score, Value softcap,
+                         Value distance, Value slope, Value mask) {
+  if (softcap) {
+    Value quotient = arith::DivFOp::create(b, loc, score, softcap);
+    score = buildMul(b, loc, math::TanhOp::create(b, loc, quotient), softcap);
+  }
+  if (slope)
+    score = buildAdd(b, loc, score, buildMul(b, loc, slope, distance));
+  if (!mask)
+    return score;
+  Value hidden = buildF32(b, loc, -std::numeric_limits<float>::infinity());
+  if (mask.getType().isInteger()) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
+    Value isHidden =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, mask, zero);
+    return arith::SelectOp::create(b, loc, isHidden, hidden, score);
+  }
+  // A hidden token's score may be NaN.
+  Value added = buildExtend(b, loc, mask);
+  Value isHidden =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, added, hidden);
+  Value sum = buildAdd(b, loc, score,
+                       buildMul(b, loc, added, buildF32(b, loc, kLog2E)));
+  return arith::SelectOp::create(b, loc, isHidden, hidden, sum);
+}
+
+/// t - position for each token t of the tile.
+static Value buildDistances(OpBuilder &b, PartialAttentionOp op, Value init) {
+  Location loc = op.getLoc();
+  Value first = arith::SubIOp::create(b, loc, op.getBegin(), op.getPosition());
+  return buildStructuredOp(
+             b, loc, "t", "", {}, {{init, "t"}},
+             [&](OpBuilder &b, Location loc, ValueRange, ValueRange) {
+               Value t = linalg::IndexOp::create(b, loc, 0);
+               Value distance = arith::AddIOp::create(b, loc, first, t);
+               Value narrow =
+                   arith::IndexCastOp::create(b, loc, b.getI32Type(), distance);
+               return SmallVector<Value>{
+                   arith::SIToFPOp::create(b, loc, b.getF32Type(), narrow)};
+             })
+      .front();
+}
+
+/// The scores as the softmax sees them, in place.
+Value TileDecomposer::adjustScores(Value scores) {
+  if (!op.getSoftcap() && !op.getSlopes() && !op.getMask())
+    return scores;
+  SmallVector<StructuredOperand> inputs;
+  if (op.getSlopes()) {
+    Value init = buildScratch(b, loc, {tile}, {tokens});
+    inputs.push_back({buildDistances(b, op, init), "t"});
+    inputs.push_back({op.getSlopes(), "r"});
+  }
+  if (Value mask = op.getMask())
+    inputs.push_back(loadMask(mask));
+  return buildStructuredOp(
+             b, loc, "rt", "", inputs, {{scores, "rt"}},
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               Value softcap, mask = op.getMask() ? ins.back() : Value();
+               Value distance = op.getSlopes() ? ins[0] : Value();
+               Value slope = op.getSlopes() ? ins[1] : Value();
+               if (op.getSoftcap())
+                 softcap = buildF32(b, loc,
+                                    op.getSoftcap()->convertToFloat() * kLog2E);
+               return SmallVector<Value>{adjustScore(b, loc, outs[0], softcap,
+                                                     distance, slope, mask)};
+             })
+      .front();
+}
+
+/// The mask of the tile's tokens, for each row or for all of them.
+StructuredOperand TileDecomposer::loadMask(Value mask) {
+  auto type = cast<RankedTensorType>(mask.getType());
+  bool isShared = type.getDimSize(0) == 1 && rows != 1;
+  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
+                                       OpFoldResult(op.getBegin())};
+  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(type.getDimSize(0)),
+                                     tokens};
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+  SmallVector<int64_t> shape;
+  if (!isShared)
+    shape.push_back(rows);
+  shape.push_back(getConstantIntValue(tokens).value_or(ShapedType::kDynamic));
+  Value slice = tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), mask,
+      offsets, sizes, ones);
+  return {slice, isShared ? "t" : "rt"};
+}
+
 /// acc[r, c] += sum_t p[r, t] v[t, c], each segment into its channels.
 Value TileDecomposer::accumulate(Value probabilities, Value acc) {
-  SmallVector<Segment> values =
-      loadSegments(op.getValue(), op.getValuePages(), *op.getValueRegion());
+  ChannelRange channels = {0, op.getValue().getType().getHeadDim()};
+  if (std::optional<ArrayRef<int64_t>> range = op.getValueChannels())
+    channels = {range->front(), range->back() - range->front()};
+  SmallVector<Segment> values = loadSegments(op.getValue(), op.getValuePages(),
+                                             *op.getValueRegion(), channels);
   for (const Segment &segment : values) {
-    Value part = extractChannels(b, loc, acc, segment.begin, segment.channels);
-    Value sum =
-        buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
-                         {segment.values, "tc"}, {part, "rc"}, buildExtend);
+    Value part =
+        extractChannels(b, loc, acc, {segment.begin, segment.channels});
+    Value sum = buildContraction(
+        b, loc, "rct", "t", {probabilities, "rt"}, {segment.values, "tc"},
+        {part, "rc"}, buildExtend, /*hides=*/op.getMask() != nullptr);
     if (part == acc) {
       acc = sum;
       continue;
@@ -221,15 +373,22 @@ SmallVector<Value> TileDecomposer::updateState(Value tileMaximum) {
 Value TileDecomposer::computeProbabilities(Value scores, Value maximum) {
   return buildStructuredOp(
              b, loc, "rt", "", {{maximum, "r"}}, {{scores, "rt"}},
-             [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               Value weight = buildSoftmaxWeight(b, loc, outs[0], ins[0]);
+               if (!op.getMask())
+                 return SmallVector<Value>{weight};
+               Value isHidden = arith::CmpFOp::create(
+                   b, loc, arith::CmpFPredicate::OEQ, outs[0],
+                   buildF32(b, loc, -std::numeric_limits<float>::infinity()));
+               Value hidden = buildHiddenWeight(b, loc);
                return SmallVector<Value>{
-                   buildSoftmaxWeight(b, loc, outs[0], ins[0])};
+                   arith::SelectOp::create(b, loc, isHidden, hidden, weight)};
              })
       .front();
 }
 
 SmallVector<Value> TileDecomposer::run() {
-  Value scores = computeScores();
+  Value scores = adjustScores(computeScores());
   SmallVector<Value> state = updateState(computeTileMaximum(scores));
   Value p = computeProbabilities(scores, state[1]);
   Value sum =

@@ -45,6 +45,8 @@ struct Contraction {
   Value output;
   /// Channels are reduced (keys), or else tokens (values).
   bool reducesChannels;
+  /// The other operand has weights of which some are hidden.
+  bool hides;
 };
 
 /// Emits the folded form of one contraction. Axes: r rows, t tokens, g channel
@@ -84,6 +86,8 @@ private:
   Value foldKeysOfBlock();
   Value foldValuesOfToken();
   Value foldValuesOfBlock();
+  Value sumWeights();
+  Value scaleSums(Value sums, Value weight);
 
   /// `value` with its axis of all channels split into groups x channels; as it
   /// is where one group holds them all.
@@ -125,15 +129,17 @@ private:
   /// output += left * right, the right operand codes or metadata.
   Value contractCodes(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand right, StructuredOperand output) {
-    return buildContraction(b, loc, axes, reduced, left, right, output,
-                            [&](OpBuilder &b, Location loc, Value code) {
-                              return format.buildCodeValue(b, loc, code);
-                            });
+    return buildContraction(
+        b, loc, axes, reduced, left, right, output,
+        [&](OpBuilder &b, Location loc, Value code) {
+          return format.buildCodeValue(b, loc, code);
+        },
+        op.hides);
   }
   Value contract(StringRef axes, StringRef reduced, StructuredOperand left,
                  StructuredOperand right, StructuredOperand output) {
     return buildContraction(b, loc, axes, reduced, left, right, output,
-                            buildExtend);
+                            buildExtend, op.hides);
   }
   /// output += left * offset of each group, whose axes are `groupAxes`.
   Value contractOffsets(StringRef axes, StringRef reduced,
@@ -149,8 +155,8 @@ private:
                     ValueRange outs) {
       Value scale = ins.size() == 3 ? buildExtend(b, loc, ins[2]) : Value();
       Value offset = format.buildOffset(b, loc, scale, ins[1]);
-      Value product = buildMul(b, loc, ins[0], offset);
-      return SmallVector<Value>{buildAdd(b, loc, outs[0], product)};
+      return SmallVector<Value>{
+          buildAdd(b, loc, outs[0], multiplyElements(b, loc, ins[0], offset))};
     };
     return buildStructuredOp(b, loc, axes, reduced, inputs, {output}, body)
         .front();
@@ -160,11 +166,16 @@ private:
                  StructuredOperand right, StructuredOperand output) {
     return buildStructuredOp(
                b, loc, axes, "", {left, right}, {output},
-               [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-                 return SmallVector<Value>{
-                     buildMul(b, loc, ins[0], buildExtend(b, loc, ins[1]))};
+               [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+                 return SmallVector<Value>{multiplyElements(
+                     b, loc, ins[0], buildExtend(b, loc, ins[1]))};
                })
         .front();
+  }
+  /// A weight, an element of the query or of what was summed, times `factor`.
+  Value multiplyElements(OpBuilder &b, Location loc, Value left, Value factor) {
+    return op.hides ? buildWeightMul(b, loc, left, factor)
+                    : buildMul(b, loc, left, factor);
   }
   /// output += input, summed over `reduced`.
   Value accumulate(StringRef axes, StringRef reduced, StructuredOperand input,
@@ -261,7 +272,8 @@ Value ScaleFolder::buildWeighted() {
   return buildStructuredOp(
              b, loc, "rx", "", {{op.other, "rx"}}, {{init, "rx"}},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-               return SmallVector<Value>{buildMul(b, loc, ins[0], scale)};
+               return SmallVector<Value>{
+                   multiplyElements(b, loc, ins[0], scale)};
              })
       .front();
 }
@@ -361,18 +373,44 @@ Value ScaleFolder::foldValuesOfToken() {
   return joinChannels(result, op.output.getType());
 }
 
+/// sum_t p[r, t]: hidden where all tokens are.
+Value ScaleFolder::sumWeights() {
+  Value init = scratch({rows}, {fixed(rows)});
+  return accumulate("rt", "t", {offsetOther, "rt"},
+                    {buildFill(b, loc, init, op.hides ? -0.f : 0.f), "r"});
+}
+
+/// acc[r, g, c] + s[g] sums[r, g, c], acc alone for rows with a hidden weight.
+Value ScaleFolder::scaleSums(Value sums, Value weight) {
+  BlockAxes block = getBlockAxes();
+  StructuredOperand scale = {dropUnitAxis(scales), block.groups};
+  StructuredOperand output = {splitBlock(op.output), block.rows};
+  if (!op.hides)
+    return contract(block.rows, "", {sums, block.rows}, scale, output);
+  return buildStructuredOp(
+             b, loc, block.rows, "", {{sums, block.rows}, scale, {weight, "r"}},
+             {output},
+             [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               Value product =
+                   buildMul(b, loc, ins[0], buildExtend(b, loc, ins[1]));
+               Value sum = buildAdd(b, loc, outs[0], product);
+               return SmallVector<Value>{arith::SelectOp::create(
+                   b, loc, buildIsHidden(b, loc, ins[2]), outs[0], sum)};
+             })
+      .front();
+}
+
 /// acc[r, g, c] += s[g] (sum_t p[r, t] code[t, g, c]) + z[g] (sum_t p[r, t]).
 Value ScaleFolder::foldValuesOfBlock() {
   BlockAxes block = getBlockAxes();
   Value sums = contractCodes(
       "rct", "t", {weighted, "rt"}, {codes, "tc"},
       {zeroScratch({rows, headDim}, {fixed(rows), fixed(headDim)}), "rc"});
-  Value result = contract(block.rows, "", {splitBlock(sums), block.rows},
-                          {dropUnitAxis(scales), block.groups},
-                          {splitBlock(op.output), block.rows});
+  Value weight = op.hides ? sumWeights() : Value();
+  Value result = scaleSums(splitBlock(sums), weight);
   if (zeros) {
-    Value weight = accumulate("rt", "t", {offsetOther, "rt"},
-                              {zeroScratch({rows}, {fixed(rows)}), "r"});
+    if (!weight)
+      weight = sumWeights();
     result = contractOffsets(block.rows, "", {weight, "r"}, block.groups,
                              {result, block.rows});
   }
@@ -415,15 +453,24 @@ static FailureOr<Contraction> matchOperand(linalg::GenericOp op,
       (reduced != token && reduced != channel) ||
       outputMap.getDimPosition(1) != (reduced == token ? channel : token))
     return failure();
-  return Contraction{dequantize, other, output, reduced == channel};
+  return Contraction{dequantize, other, output, reduced == channel,
+                     /*hides=*/false};
 }
 
 static FailureOr<Contraction> matchContraction(linalg::GenericOp op) {
   // Product, sum and yield: upstream looks through any op of one operand, as
   // negation, between them.
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
-      op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
-      !llvm::hasNItems(*op.getBody(), 3) ||
+      op.getNumLoops() != 3 || op.getNumReductionLoops() != 1)
+    return failure();
+  if (isHidingContraction(op)) {
+    FailureOr<Contraction> match = matchOperand(op, /*index=*/1);
+    if (failed(match) || match->reducesChannels)
+      return failure();
+    match->hides = true;
+    return match;
+  }
+  if (!llvm::hasNItems(*op.getBody(), 3) ||
       !linalg::isaContractionOpInterface(
           cast<linalg::LinalgOp>(op.getOperation())))
     return failure();

@@ -10,11 +10,12 @@
 """
 
 from ._kvq import Error
+from .attend import attention
 from .cache import Cache
 from .calibration import calibrate
 from .compiler import parse, run_pipeline
 from .format import Format, Segments
-from .ops import Quantized, attention, count_saturated, dequantize, quantize
+from .ops import Quantized, count_saturated, dequantize, quantize
 from .policy import Policy
 
 __all__ = [

@@ -1,19 +1,16 @@
-"""Operations on arrays and caches, each one compiled kernel per signature."""
+"""Quantization of arrays, each function one compiled kernel per signature."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text, output_array
-from .cache import Cache
+from .arguments import check_type, element_text
 from .compiler import kernel
 from .format import DTYPES, Format
 from .given import Given, stored_components
-from .ir import attention as _attention_ir
 from .ir import values as _values_ir
 
 
@@ -159,89 +156,4 @@ def dequantize(z: Quantized) -> np.ndarray:
     rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
     compiled = kernel(_values_ir.dequantize, fmt.for_heads(heads).core, fmt.rotated(dim), rows, _sharing(fmt, heads), dim)
     compiled.invoke("dequantize", (z.codes, *metadata, out))
-    return out
-
-
-def _check_attention(q: np.ndarray, k: Cache, v: Cache) -> None:
-    """`Error` where shapes or lengths disagree."""
-    if q.ndim != 4:
-        raise _kvq.Error(f"expected q as [batch, q_heads, q_len, dim], got {q.ndim} axes")
-    batch, q_heads, _, dim = q.shape
-    if k.batch != v.batch:
-        raise _kvq.Error(f"the K cache has batch {k.batch}, the V cache {v.batch}")
-    if k.kv_heads != v.kv_heads:
-        raise _kvq.Error(f"the K cache has {k.kv_heads} KV heads, the V cache {v.kv_heads}")
-    if batch != k.batch:
-        raise _kvq.Error(f"expected q with the caches' batch {k.batch}, got {batch}")
-    if dim != k.head_dim:
-        raise _kvq.Error(f"expected q with the K cache's head_dim {k.head_dim}, got {dim}")
-    if q_heads == 0 or q_heads % k.kv_heads:
-        raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
-    if (k.ring, k.keep_first) != (v.ring, v.keep_first):
-        rings = (f"ring = {side.ring}, keep_first = {side.keep_first}" for side in (k, v))
-        raise _kvq.Error("the K cache has {}, the V cache {}: they keep other tokens".format(*rings))
-    if k.ring is not None and k.keep_first + q.shape[2] > k.ring:
-        raise _kvq.Error(
-            f"{q.shape[2]} queries beside keep_first = {k.keep_first} need a ring of at least "
-            f"{k.keep_first + q.shape[2]} tokens, got {k.ring}"
-        )
-    if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
-        raise _kvq.Error(
-            f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
-        )
-
-
-def attention(
-    q: np.ndarray,
-    k: Cache,
-    v: Cache,
-    scale: float | None = None,
-    causal: bool = True,
-    out: np.ndarray | None = None,
-    splits: int = 1,
-    threads: int = 1,
-) -> np.ndarray:
-    """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
-
-    q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
-    default 1/sqrt(dim). causal: query i sees the tokens up to position length - q_len + i, otherwise all, as far as the
-    caches still hold them. A query that sees no token gives 0. splits: token ranges that are attended to separately and merged in order; the same number
-    gives the same bits. threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its
-    own; the output does not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from
-    several threads at once are fine.
-    Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array.
-
-    Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
-    """
-    element = element_text("q", q)
-    check_type("k", k, Cache)
-    check_type("v", v, Cache)
-    _check_attention(q, k, v)
-    if splits < 1:
-        raise _kvq.Error(f"expected at least 1 split, got {splits}")
-    if threads < 1:
-        raise _kvq.Error(f"expected at least 1 thread, got {threads}")
-    batch, q_heads, q_len, dim = q.shape
-    scale = 1 / math.sqrt(dim) if scale is None else float(scale)
-    if not abs(scale) * math.log2(math.e) <= float(np.finfo(np.float32).max):  # the factor of the query, in f32
-        raise _kvq.Error(f"expected, in float32, a finite scale, got {scale}")
-    out = output_array(out, (batch, q_heads, q_len, v.head_dim))
-    compiled = kernel(
-        _attention_ir.attention,
-        (batch, q_heads, dim),
-        element,
-        v.head_dim,
-        k.dynamic_type,
-        v.dynamic_type,
-        (k.has_window, v.has_window),
-        scale,
-        bool(causal),
-        (k.page is not None, v.page is not None),
-        splits=splits,
-        openmp=threads > 1,
-    )
-    flushed = [side._flushed for side in (k, v) if side.has_window]
-    q = np.ascontiguousarray(q)
-    arguments = (q, *k._arrays, *v._arrays, k._lengths, *flushed, *k._tables, *v._tables, out)
-    compiled.invoke("attention", arguments, None if threads == 1 else threads)
     return out

@@ -267,3 +267,55 @@ func.func @tile_types(%c: !c, %i: index) {
       : !c -> tensor<?x16xi8>, tensor<1x16xf16>
   return
 }
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @slopes(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: tensor<3xf32>) {
+  // expected-error@+1 {{expected slopes for 2 rows, got 'tensor<3xf32>'}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] slopes(%x from %i : tensor<3xf32>)
+      outs(%a, %m, %s : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @mask(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: tensor<3x64xf32>) {
+  // expected-error@+1 {{expected a mask of 1 or 2 rows x tokens, got 'tensor<3x64xf32>'}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] mask(%x : tensor<3x64xf32>)
+      outs(%a, %m, %s : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 8], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @channels(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: index) {
+  // expected-error@+1 {{expected an accumulator of 2 x 8, got 'tensor<2x16xf32>'}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] 
+      outs(%a, %m, %s : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>) {value_channels = array<i64: 0, 8>}
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @channels_cut(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: index) {
+  // expected-error@+1 {{value_channels = [0, 8] cut a group of 16 channels at channel 8}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] 
+      outs(%a, %m, %s : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>) {value_channels = array<i64: 0, 8>}
+      -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
+  return
+}

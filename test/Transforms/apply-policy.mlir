@@ -69,12 +69,12 @@ module attributes {kvq.policy = #kvq.policy<
   // CHECK:           tensor.extract %[[NEW]][%[[B]]]
   // CHECK:         %[[X1:.*]] = tensor.extract_slice %[[X]][0, 2, 0, 0] [2, 2, 3, 64] [1, 1, 1, 1]
   // CHECK:         %[[W1:.*]] = kvq.append ins(%[[X1]] : tensor<2x2x3x64xf16>) lengths(%[[N]] : tensor<2xi64>) counts(%[[NEW]] : tensor<2xi64>) into(%[[V1]] : !cache2) -> !cache2
-  // CHECK:         %[[O0:.*]] = tensor.extract_slice %[[OUT:.*]][0, 0, 0, 0] [2, 6, %{{.*}}, 64] [1, 1, 1, 1]
   // CHECK:         %[[Q0:.*]] = tensor.extract_slice %[[Q]][0, 0, 0, 0] [2, 6, %{{.*}}, 64] [1, 1, 1, 1]
+  // CHECK:         %[[O0:.*]] = tensor.extract_slice %[[OUT:.*]][0, 0, 0, 0] [2, 6, %{{.*}}, 64] [1, 1, 1, 1]
   // CHECK:         %[[A0:.*]] = kvq.attention ins(%[[Q0]], %[[K0]], %[[W0]] : {{.*}}) lengths(%{{.*}}) value_flushed(%[[F1]] : tensor<2xi64>) outs(%[[O0]] : {{.*}}) {scale = 1.000000e+00 : f32}
   // CHECK:         %[[R0:.*]] = tensor.insert_slice %[[A0]] into %[[OUT]][0, 0, 0, 0]
-  // CHECK:         %[[O1:.*]] = tensor.extract_slice %[[R0]][0, 6, 0, 0]
   // CHECK:         %[[Q1:.*]] = tensor.extract_slice %[[Q]][0, 6, 0, 0]
+  // CHECK:         %[[O1:.*]] = tensor.extract_slice %[[R0]][0, 6, 0, 0]
   // CHECK:         %[[A1:.*]] = kvq.attention ins(%[[Q1]], %[[K1]], %[[W1]] : {{.*}}) lengths(%{{.*}}) outs(%[[O1]]
   // CHECK:         %[[R1:.*]] = tensor.insert_slice %[[A1]] into %[[R0]][0, 6, 0, 0]
   // CHECK:         return %[[R1]], %[[W0]], %[[F1]], %[[W1]]
@@ -87,6 +87,25 @@ module attributes {kvq.policy = #kvq.policy<
         lengths(%after : tensor<2xi64>) outs(%out : tensor<2x12x?x64xf32>)
         {scale = 1.0 : f32} -> tensor<2x12x?x64xf32>
     return %o, %v1 : tensor<2x12x?x64xf32>, !exact
+  }
+
+  // What query heads have of their own is cut as they are; a mask that they share
+  // is not.
+  // CHECK-LABEL: func.func @variants(
+  // CHECK-SAME:    %[[Q:.*]]: tensor<2x12x1x64xf32>, {{.*}}, %[[M:.*]]: tensor<2x1x1x?xi8>, %[[S:.*]]: tensor<12xf32>, %[[OUT:.*]]: tensor<2x12x1x64xf32>, %[[LSE:.*]]: tensor<2x12x1xf32>)
+  // CHECK:         %[[S1:.*]] = tensor.extract_slice %[[S]][6] [6] [1]
+  // CHECK:         %[[A1:.*]], %[[ALSE:.*]] = kvq.attention {{.*}} mask(%[[M]] : tensor<2x1x1x?xi8>) slopes(%[[S1]] : tensor<6xf32>) sinks(%{{.*}} : tensor<6xf32>)
+  // CHECK:         %[[R1:.*]] = tensor.insert_slice %[[A1]] into %{{.*}}[0, 6, 0, 0]
+  // CHECK:         %[[L1:.*]] = tensor.insert_slice %[[ALSE]] into %{{.*}}[0, 6, 0] [2, 6, 1]
+  // CHECK:         return %[[R1]], %[[L1]]
+  func.func @variants(%q: tensor<2x12x1x64xf32>, %k: !exact, %v: !exact, %n: tensor<2xi64>,
+                      %m: tensor<2x1x1x?xi8>, %s: tensor<12xf32>, %out: tensor<2x12x1x64xf32>,
+                      %lse: tensor<2x12x1xf32>) -> (tensor<2x12x1x64xf32>, tensor<2x12x1xf32>) {
+    %o:2 = kvq.attention ins(%q, %k, %v : tensor<2x12x1x64xf32>, !exact, !exact)
+        lengths(%n : tensor<2xi64>) mask(%m : tensor<2x1x1x?xi8>) slopes(%s : tensor<12xf32>)
+        sinks(%s : tensor<12xf32>) outs(%out, %lse : tensor<2x12x1x64xf32>, tensor<2x12x1xf32>)
+        {scale = 1.0 : f32} -> tensor<2x12x1x64xf32>, tensor<2x12x1xf32>
+    return %o#0, %o#1 : tensor<2x12x1x64xf32>, tensor<2x12x1xf32>
   }
 }
 

@@ -122,8 +122,8 @@ func.func @exact(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %kf: index,
 // CHECK-LABEL: func.func @segments
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<4x96xf32>
 // CHECK: %[[K0:.*]] = kvq.extract_segment %{{.*}}[0]
-// CHECK: kvq.load_tile %[[K0]] <recent>
 // CHECK: %[[K1:.*]] = kvq.extract_segment %{{.*}}[1]
+// CHECK: kvq.load_tile %[[K0]] <recent>
 // CHECK: kvq.load_tile %[[K1]] <codes>
 // CHECK: %[[Q0:.*]] = tensor.extract_slice %[[Q]][0, 0] [4, 64] [1, 1]
 // CHECK: %[[S0:.*]] = linalg.generic {{.*}} ins(%[[Q0]], %{{.*}} : tensor<4x64xf32>, tensor<?x64xf16>)

@@ -13,16 +13,16 @@
 // CHECK:         scf.forall
 // CHECK:           %[[SEEN:.*]] = affine.max #[[VISIBLE]](
 // CHECK:           %[[OLDEST:.*]] = affine.max #[[NEWEST]](%
-// CHECK:           %[[BEGIN:.*]] = arith.minsi %[[OLDEST]], %[[SEEN]]
 // CHECK:           %[[C4:.*]] = arith.constant 4 : index
 // CHECK:           %[[END:.*]] = arith.minsi %[[C4]], %[[SEEN]]
+// CHECK:           %[[BEGIN:.*]] = arith.minsi %[[OLDEST]], %[[SEEN]]
 // CHECK:           %[[A:.*]], %[[M:.*]], %[[S:.*]] = kvq.partial_attention {{.*}} tokens[%{{.*}} to %[[END]]]
 // CHECK:           kvq.partial_attention {{.*}} tokens[%[[BEGIN]] to %[[SEEN]]] {{.*}} outs(%[[A]], %[[M]], %[[S]] :
 
 // SPLIT-LABEL: func.func @ring(
 // SPLIT:         scf.forall {{.*}}, %[[SPLIT:[a-z0-9]*]]) in
-// SPLIT:           %[[BEGIN:.*]] = arith.minsi
 // SPLIT:           %[[END:.*]] = arith.minsi
+// SPLIT:           %[[BEGIN:.*]] = arith.minsi
 // SPLIT:           arith.muli %[[SPLIT]]
 // SPLIT:           %[[A:.*]], %[[M:.*]], %[[S:.*]] = kvq.partial_attention
 // SPLIT:           %[[EXTENT:.*]] = affine.apply #{{.*}}(%[[BEGIN]], %

@@ -201,6 +201,21 @@ ATTENTION = (
     "{{{0}}} -> tensor<1x2x3x64xf32>",
     "%0 : tensor<1x2x3x64xf32>",
 )
+ROWS = "!kvq.cache<1x2x64x128xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>"
+ATTENTION_CHANNELS = (
+    f"%q: tensor<1x2x3x128xf32>, %c: {ROWS}, %n: tensor<1xi64>, %o: tensor<1x2x3x64xf32>",
+    f"%0 = kvq.attention ins(%q, %c, %c : tensor<1x2x3x128xf32>, {ROWS}, {ROWS}) lengths(%n : tensor<1xi64>) "
+    "outs(%o : tensor<1x2x3x64xf32>) {{scale = 1.0 : f32, value_channels = array<i64: {0}>}} -> tensor<1x2x3x64xf32>",
+    "%0 : tensor<1x2x3x64xf32>",
+)
+PARTIAL_CHANNELS = (
+    f"%q: tensor<2x128xf32>, %c: {ROWS}, %i: index, %a: tensor<2x64xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>",
+    f"%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x128xf32>, {ROWS}, {ROWS}) at [%i, %i] tokens [%i to %i] "
+    "flushed [%i, %i] outs(%a, %m, %s : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) {{key_region = "
+    "#kvq.region<codes>, value_region = #kvq.region<codes>, tile = 8, value_channels = array<i64: {0}>}} "
+    "-> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
+    "%0#0 : tensor<2x64xf32>",
+)
 PARTIAL = (
     "%q: tensor<2x64xf32>, %c: !c, %b: index, %lo: index, %hi: index, %f: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
     "%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, !c, !c) at [%b, %b] tokens [%lo to %hi] "
@@ -265,6 +280,18 @@ OP_ATTRIBUTES = {
     "truncate.cache_type": (TRUNCATE, CACHE, CACHE.replace("= 4", "= 5"), "kvq-expand-caches"),
     "attention.scale": (ATTENTION, "scale = 1.0 : f32", "scale = 0.5 : f32", TILE),
     "attention.causal": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, causal", TILE),
+    "attention.softcap": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, softcap = 2.0 : f32", TILE),
+    "attention.window": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, window = 9", TILE),
+    "attention.window_first": (
+        *(ATTENTION, "scale = 1.0 : f32, window = 9", "scale = 1.0 : f32, window = 9, window_first = 2"),
+        TILE,
+    ),
+    "attention.value_channels": (ATTENTION_CHANNELS, "0, 64", "64, 128", TILE),
+    "partial_attention.softcap": (
+        *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "first", "8, softcap = 2.0 : f32")),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "partial_attention.value_channels": (PARTIAL_CHANNELS, "0, 64", "64, 128", "func.func(kvq-decompose-attention)"),
     "partial_attention.key_region": (
         *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("codes", "first", 8)),
         "func.func(kvq-decompose-attention)",

@@ -61,7 +61,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     Numerics: sums and products whose op carries a fast-math flag are
     reassociated over lanes; those without one, and other reductions, keep their
     order, maxima and minima are exact, and flags of the body's ops are kept.
-    exp2 as above.
+    exp2 as above; tanh and log2 are polynomials to within a few units in the
+    last place.
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
@@ -133,9 +134,10 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
 def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
   let summary = "Converts f32 math in GPU kernels to LLVM's intrinsics";
   let description = [{
-    What LLVM has an instruction for on a GPU (exp2, abs, floor, ceil,
-    roundeven of f32) becomes a call of its intrinsic. Upstream's lowering makes
-    it a call of the vendor's library, which then has to be there.
+    What LLVM has an instruction for on a GPU (exp2, abs, floor, ceil, fma,
+    roundeven of f32) becomes a call of its intrinsic; tanh and log2 become
+    polynomials. Upstream's lowering makes each a call of the vendor's library,
+    which then has to be there.
 
     Of test/Conversion/KVQToGPU/math-to-intrinsics.mlir:
 
@@ -148,9 +150,12 @@ def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
     ```
 
     Numerics: exp2 is the GPU's approximation (`ex2.approx.f32` in PTX: error
-    below 2^-22, relative); the others are exact.
+    below 2^-22, relative), tanh and log2 are within a few units in the last
+    place; the others are exact.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
 def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {

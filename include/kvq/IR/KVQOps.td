@@ -31,6 +31,7 @@ def KVQ_CodeTensor : RankedTensorOf<[I8]>;
 def KVQ_LengthTensor : 1DTensorOf<[I64]>;
 /// batch x max_pages: the pages of each sequence, in order.
 def KVQ_PageTable : 2DTensorOf<[I64]>;
+def KVQ_MaskTensor : RankedTensorOf<[F16, BF16, F32, I8]>;
 
 //===----------------------------------------------------------------------===//
 // Value level
@@ -635,14 +636,41 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
   let description = [{
     `query: batch x query_heads x query_tokens x head_dim`; the result has the
     shape of the query with the value cache's head_dim. Query head i reads KV
-    head floor(i / (query_heads / kv_heads)). Scores are
-    `scale * sum_c q[c] k[c]`; the output is sum_t softmax(score)_t v_t, with
-    f32 accumulation.
+    head floor(i / (query_heads / kv_heads)). The score of a query and a token t
+    that it sees is
+
+    ```
+    s = scale * sum_c q[c] k_t[c]
+    s = softcap * tanh(s / softcap)                            with softcap
+    s = s + slopes[query_head] * (t - position of the query)   with slopes
+    s = s + mask[b, query_head, query, t]                      with a mask
+    ```
+
+    and the output is sum_t softmax(s)_t v_t, with f32 accumulation.
 
     `lengths[b]` is the number of tokens in sequence b, the queries' own
-    included: attention reads the cache as it is after the append. With `causal`,
-    query i of n sits at position length - n + i and sees the tokens up to its
-    own. A row that sees no token gives 0.
+    included: attention reads the cache as it is after the append. Query i of n
+    sits at position `positions[b] + i`, which is length - n + i where no
+    positions are given: they are for queries that are not the newest tokens.
+    With `causal` a query sees the tokens up to its own position, with
+    `window = W` the last W positions up to its own and, beside them, the first
+    `window_first` tokens. A row that sees no token gives 0.
+
+    `mask` (f16, bf16 or f32: added to scores; i8: 0 hides the token) is
+    `batch x query_heads x query_tokens x tokens`, batch and query_heads 1 where
+    they share it; tokens that it hides (-inf) contribute nothing, whatever they
+    hold. It has to hold as many tokens as the longest sequence, which is not
+    checked at run time. `slopes` are those of ALiBi (Press et al. 2022).
+    `sinks[query_head]` is a learned logit that takes part in the softmax without
+    a value.
+
+    On request, with a second output `lse: batch x query_heads x query_tokens`,
+    the op also yields the natural logarithm of the sum of exp(s), sinks included:
+    -inf for a row that sees nothing and has no sink.
+
+    With `value_channels = [begin, end]` values are these channels of the rows
+    of the value cache, which may be the key cache itself (MLA, where keys and
+    values share a latent row); the output has end - begin channels.
 
     A cache with a recent window needs its `key_flushed` or `value_flushed`, the
     quantized tokens of each sequence, and a paged one its page table, `key_pages`
@@ -655,11 +683,15 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     Errors: operands not of rank 4; batch, KV heads or head_dim that disagree
     (only `query_tokens` may be dynamic in query and output); query heads that
     are no multiple of the KV heads; an output of another shape than the query
-    with the values' head_dim; lengths or flushed counts for another number of
-    sequences; flushed counts missing with a recent window or given without one;
-    a page table missing for a paged cache, given for another, or too short for
-    its capacity; token groups of both sides that start at different tokens (different
-    `exact_first`). Lengths beyond the capacity are not checked at run time.
+    with the values' channels; lengths, positions or flushed counts for another
+    number of sequences; flushed counts missing with a recent window or given
+    without one; a page table missing for a paged cache, given for another, or too
+    short for its capacity; token groups of both sides that start at different
+    tokens (different `exact_first`); a mask, slopes, sinks or lse of another shape;
+    a softcap that is not a positive finite number; a window of fewer than one
+    token, `window_first` without a window or negative; `value_channels` that are
+    not within the rows, cut a group of channels, or choose from rows that are
+    rotated or centred. Lengths beyond the capacity are not checked at run time.
 
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x32x1x128xf32>, !kc, !vc)
@@ -677,10 +709,20 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     Optional<KVQ_LengthTensor>:$valueFlushed,
     Optional<KVQ_PageTable>:$keyPages,
     Optional<KVQ_PageTable>:$valuePages,
+    Optional<KVQ_LengthTensor>:$positions,
+    Optional<KVQ_MaskTensor>:$mask,
+    Optional<1DTensorOf<[F32]>>:$slopes,
+    Optional<1DTensorOf<[F32]>>:$sinks,
     KVQ_FloatTensor:$init,
+    Optional<3DTensorOf<[F32]>>:$lse,
     F32Attr:$scale,
-    UnitAttr:$causal);
-  let results = (outs KVQ_FloatTensor:$result);
+    UnitAttr:$causal,
+    OptionalAttr<F32Attr>:$softcap,
+    OptionalAttr<I64Attr>:$window,
+    OptionalAttr<I64Attr>:$window_first,
+    OptionalAttr<DenseI64ArrayAttr>:$value_channels);
+  let results = (outs KVQ_FloatTensor:$result,
+                      Optional<3DTensorOf<[F32]>>:$lseResult);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:`
       type($query) `,` type($key) `,` type($value) `)`
@@ -689,13 +731,16 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     (`value_flushed` `(` $valueFlushed^ `:` type($valueFlushed) `)`)?
     (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
     (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
-    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+    (`positions` `(` $positions^ `:` type($positions) `)`)?
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
+    (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    `outs` `(` $init (`,` $lse^)? `:` type($init) (`,` type($lse)^)? `)`
+    attr-dict `->` type($result) (`,` type($lseResult)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() {
-      return getInitMutable();
-    }
+    ::mlir::MutableOperandRange getDpsInitsMutable();
     /// Query heads that share one KV head.
     int64_t getGroupSize();
   }];
@@ -730,7 +775,15 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     scores are in the log2 domain. The identity is acc 0, max -inf, sum 0; an
     empty range changes nothing.
 
-    Where the optional `bias` is given, `bias[r]` is added to each score of row r.
+    What may be done to a score s[r, t], in this order: `bias[r]` is added;
+    `softcap` c makes it c tanh(s / c), both in the log2 domain;
+    `slopes[r] * (t - position)` is added, slopes in the log2 domain; and
+    `mask[r, t]`, `rows x tokens` or `1 x tokens` for all rows, t a token of the
+    sequence: a float of the natural domain, or an i8 that is 0 for a token to
+    hide. A token whose score is -inf contributes nothing, whatever it holds.
+
+    With `value_channels = [begin, end]` values are these channels of a value
+    row, and acc has as many.
 
     `flushed` are the sequence's quantized token counts, of keys and of values;
     `key_pages` and `value_pages` the page tables of paged caches. `key_region`
@@ -753,10 +806,11 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
 
     Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
     head_dim; keys and values of different batch or KV heads; `acc` other than
-    `rows x head_dim` of the values; `max`, `sum` or `bias` for other rows; results
-    of other types than the initial state; one region without the other; a tile of
-    fewer than one token; a page table missing for a paged cache or given for
-    another; `within_pages` without codes that lie in pages.
+    `rows x channels` of the values; `max`, `sum`, `bias`, `slopes` or `mask` for
+    other rows; slopes without a position; `value_channels` that `kvq.attention`
+    would refuse; results of other types than the initial state; one region without
+    the other; a tile of fewer than one token; a page table missing for a paged
+    cache or given for another; `within_pages` without codes that lie in pages.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -774,6 +828,11 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     1DTensorOf<[F32]>:$max,
     1DTensorOf<[F32]>:$sum,
     Optional<1DTensorOf<[F32]>>:$bias,
+    Optional<1DTensorOf<[F32]>>:$slopes,
+    Optional<Index>:$position,
+    Optional<KVQ_MaskTensor>:$mask,
+    OptionalAttr<F32Attr>:$softcap,
+    OptionalAttr<DenseI64ArrayAttr>:$value_channels,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile,
@@ -790,6 +849,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
     (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
+    (`slopes` `(` $slopes^ `from` $position `:` type($slopes) `)`)?
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
       type($acc) `,` type($max) `,` type($sum) `)`
     attr-dict `->` type($accResult) `,` type($maxResult) `,` type($sumResult)

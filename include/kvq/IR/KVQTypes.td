@@ -217,6 +217,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     /// Those of a paged cache with a pool of `pages`.
     ::llvm::SmallVector<StorageComponent> getPoolComponents(int64_t pages) const;
 
+    /// Why values cannot be the channels `[begin, end)` of rows: empty if they
+    /// can.
+    ::std::string whyNotChannels(int64_t begin, int64_t end) const;
+
     /// The same cache with another shape.
     CacheType withShape(::llvm::ArrayRef<int64_t> shape) const;
     /// The same cache with the rows of each sequence one after the other.

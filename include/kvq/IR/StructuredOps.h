@@ -16,6 +16,7 @@
 #ifndef KVQ_IR_STRUCTUREDOPS_H
 #define KVQ_IR_STRUCTUREDOPS_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
 
@@ -40,11 +41,13 @@ SmallVector<Value> buildStructuredOp(OpBuilder &b, Location loc, StringRef axes,
                                      StructuredBody body);
 
 /// `output += left * right`, summed over `reduced`, where `extendRight` makes
-/// an f32 of an element of the right operand.
+/// an f32 of an element of the right operand. With `hides`, left elements that
+/// are hidden weights leave the output as it is.
 Value buildContraction(
     OpBuilder &b, Location loc, StringRef axes, StringRef reduced,
     StructuredOperand left, StructuredOperand right, StructuredOperand output,
-    llvm::function_ref<Value(OpBuilder &, Location, Value)> extendRight);
+    llvm::function_ref<Value(OpBuilder &, Location, Value)> extendRight,
+    bool hides = false);
 
 /// A scratch tensor of f32 with the extents `bound`, cut to `extents` where
 /// they differ: storage of a static size for a tile of a dynamic one.
@@ -57,6 +60,16 @@ Value buildFill(OpBuilder &b, Location loc, Value tensor, float value);
 /// Scalar f32 arithmetic that may be contracted to fused multiply-adds.
 Value buildMul(OpBuilder &b, Location loc, Value left, Value right);
 Value buildAdd(OpBuilder &b, Location loc, Value left, Value right);
+
+/// The weight of a token that a mask hides is -0.0, which no exp2 yields: what
+/// the token holds, be it NaN, has no part in sums then, where a weight of 0
+/// that is merely very small lets a NaN through.
+Value buildHiddenWeight(OpBuilder &b, Location loc);
+Value buildIsHidden(OpBuilder &b, Location loc, Value weight);
+/// weight * factor, which is hidden where the weight is.
+Value buildWeightMul(OpBuilder &b, Location loc, Value weight, Value factor);
+/// Whether `op`'s body is that of `buildContraction` with `hides`.
+bool isHidingContraction(linalg::GenericOp op);
 
 /// exp2(exponent - maximum) of online softmax; 0 where both are -inf (nothing
 /// seen yet), and NaN where either is.

@@ -7,6 +7,8 @@
 
 #include "kvq/Conversion/Passes.h"
 
+#include "../ApproximateMath.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,6 +19,7 @@ namespace mlir::kvq {
 } // namespace mlir::kvq
 
 using namespace mlir;
+using namespace mlir::kvq;
 
 /// The intrinsic for which LLVM has an instruction on every target, or empty.
 static StringRef getIntrinsic(Operation *op) {
@@ -24,6 +27,7 @@ static StringRef getIntrinsic(Operation *op) {
       .Case<math::AbsFOp>([](auto) { return "llvm.fabs"; })
       .Case<math::CeilOp>([](auto) { return "llvm.ceil"; })
       .Case<math::Exp2Op>([](auto) { return "llvm.exp2"; })
+      .Case<math::FmaOp>([](auto) { return "llvm.fma"; })
       .Case<math::FloorOp>([](auto) { return "llvm.floor"; })
       .Case<math::RoundEvenOp>([](auto) { return "llvm.roundeven"; })
       .Default([](auto) { return ""; });
@@ -36,6 +40,7 @@ struct MathToIntrinsicsPass
   using Base::Base;
 
   void runOnOperation() override {
+    approximateMath(getOperation());
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](Operation *op) {
       StringRef intrinsic = getIntrinsic(op);

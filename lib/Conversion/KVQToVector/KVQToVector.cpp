@@ -7,6 +7,7 @@
 
 #include "kvq/Conversion/Passes.h"
 
+#include "../ApproximateMath.h"
 #include "CollapseAxes.h"
 #include "Exp2.h"
 #include "NestEmitter.h"
@@ -66,8 +67,8 @@ static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
     plan = planNest(generic, vectorWidth);
     rounds = planRounds(generic, vectorWidth);
   }
-  bool shufflesPay = succeeded(rounds) && succeeded(plan) &&
-                     rounds->getLanes() > plan->lanes;
+  bool shufflesPay =
+      succeeded(rounds) && succeeded(plan) && rounds->getLanes() > plan->lanes;
   if (shufflesPay)
     emitRounds(rewriter, *rounds);
   else if (succeeded(plan))
@@ -107,6 +108,7 @@ struct ConvertKVQToVectorPass
       // Other types are left to the library.
       (void)expandExp2(rewriter, op);
     }
+    approximateMath(getOperation());
   }
 };
 

@@ -26,7 +26,7 @@ using namespace mlir::kvq;
 static constexpr int64_t kReductionBlock = 8;
 static constexpr int64_t kElementwiseBlock = 4;
 
-/// Instructions of an exp2 (Exp2.cpp).
+/// Instructions of an exp2 (Exp2.cpp), and about those of a tanh.
 static constexpr double kExp2Cost = 16.0;
 
 bool NestPlan::hasReduction() const {
@@ -211,7 +211,7 @@ public:
     // A conversion counts with its load, and a multiply-add is one op.
     bodyCost = -2.0;
     for (Operation &op : plan.op.getBody()->without_terminator())
-      bodyCost += isa<math::Exp2Op>(op) ? kExp2Cost : 1.0;
+      bodyCost += isa<math::Exp2Op, math::TanhOp>(op) ? kExp2Cost : 1.0;
     bodyCost = std::max(bodyCost, 1.0);
     for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
       hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);

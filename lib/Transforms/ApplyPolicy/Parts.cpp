@@ -100,7 +100,7 @@ static SmallVector<Value> getValues(ArrayRef<Part> parts) {
 
 namespace {
 
-/// Heads `[first, first + count)` of a tensor whose axis 1 they are.
+/// Heads `[first, first + count)` of a tensor: its axis 1, or its only one.
 struct HeadSlice {
   SmallVector<OpFoldResult> offsets, sizes, strides;
 
@@ -109,8 +109,9 @@ struct HeadSlice {
       : sizes(tensor::getMixedSizes(b, loc, tensor)) {
     offsets.assign(sizes.size(), b.getIndexAttr(0));
     strides.assign(sizes.size(), b.getIndexAttr(1));
-    offsets[1] = b.getIndexAttr(first);
-    sizes[1] = b.getIndexAttr(count);
+    unsigned axis = sizes.size() == 1 ? 0 : 1;
+    offsets[axis] = b.getIndexAttr(first);
+    sizes[axis] = b.getIndexAttr(count);
   }
 };
 
@@ -118,7 +119,8 @@ struct HeadSlice {
 
 static Value extractHeads(OpBuilder &b, Location loc, Value tensor,
                           int64_t first, int64_t count) {
-  if (cast<RankedTensorType>(tensor.getType()).getDimSize(1) == count)
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getDimSize(type.getRank() == 1 ? 0 : 1) == count)
     return tensor;
   HeadSlice slice(b, loc, tensor, first, count);
   return tensor::ExtractSliceOp::create(b, loc, tensor, slice.offsets,
@@ -359,6 +361,12 @@ static SmallVector<Part> getOperandParts(ValueRange values, Value flushed) {
   return getParts(values);
 }
 
+/// Whether all of the query heads share the one that a mask has.
+static bool isSharedByHeads(Value operand, int64_t queryHeads) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  return type.getRank() > 1 && type.getDimSize(1) == 1 && queryHeads != 1;
+}
+
 /// Attention of the query heads of each part, into their place in the output.
 LogicalResult
 AttentionPattern::matchAndRewrite(AttentionOp op, OneToNOpAdaptor adaptor,
@@ -369,8 +377,9 @@ AttentionPattern::matchAndRewrite(AttentionOp op, OneToNOpAdaptor adaptor,
       getOperandParts(adaptor.getKey(), getSingle(adaptor.getKeyFlushed()));
   SmallVector<Part> values =
       getOperandParts(adaptor.getValue(), getSingle(adaptor.getValueFlushed()));
-  Value query = getSingle(adaptor.getQuery());
-  Value output = getSingle(adaptor.getInit());
+  SmallVector<Value> outputs = {getSingle(adaptor.getInit())};
+  if (op.getLse())
+    outputs.push_back(getSingle(adaptor.getLse()));
   int64_t queryHeads = op.getQuery().getType().getDimSize(1);
   int64_t heads = 0;
   if (keys.size() > 1)
@@ -382,20 +391,31 @@ AttentionPattern::matchAndRewrite(AttentionOp op, OneToNOpAdaptor adaptor,
       first = key.firstHead * groupSize;
       count = key.getHeads() * groupSize;
     }
-    Value init = extractHeads(rewriter, loc, output, first, count);
-    mapping.map(Value(op.getQuery()),
-                extractHeads(rewriter, loc, query, first, count));
-    mapping.map(Value(op.getInit()), init);
+    // What has an axis of query heads, unless they share one.
+    for (auto [operand, whole] :
+         {std::pair(Value(op.getQuery()), adaptor.getQuery()),
+          std::pair(Value(op.getMask()), adaptor.getMask()),
+          std::pair(Value(op.getSlopes()), adaptor.getSlopes()),
+          std::pair(Value(op.getSinks()), adaptor.getSinks())})
+      if (operand && !isSharedByHeads(operand, queryHeads))
+        mapping.map(operand, extractHeads(rewriter, loc, getSingle(whole),
+                                          first, count));
+    for (auto [operand, whole] : llvm::zip_equal(op.getDpsInits(), outputs))
+      mapping.map(operand, extractHeads(rewriter, loc, whole, first, count));
     mapping.map(op.getKey(), key.cache);
     mapping.map(op.getValue(), value.cache);
-    AttentionOp attention = cloneWith(rewriter, op, mapping, init.getType());
+    auto attention = cast<AttentionOp>(rewriter.clone(*op, mapping));
     if (key.flushed)
       attention.getKeyFlushedMutable().assign(key.flushed);
     if (value.flushed)
       attention.getValueFlushedMutable().assign(value.flushed);
-    output = insertHeads(rewriter, loc, attention.getResult(), output, first);
+    for (auto [index, output] : llvm::enumerate(outputs)) {
+      OpResult result = attention->getResult(index);
+      result.setType(attention.getDpsInits()[index].getType());
+      output = insertHeads(rewriter, loc, result, output, first);
+    }
   }
-  rewriter.replaceOp(op, output);
+  rewriter.replaceOp(op, outputs);
   return success();
 }
 

@@ -18,17 +18,32 @@ def attention(
     scale: float | None = None,
     causal: bool = True,
     return_lse: bool = False,
+    *,
+    positions: Sequence[int] | None = None,
+    mask: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+    sinks: np.ndarray | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
+    window_first: int = 0,
+    value_channels: tuple[int, int] | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v, in float64, for each sequence and query head.
 
     q: [batch, q_heads, q_len, dim]. k, v: a Cache each, or one array [kv_heads, tokens, dim] per sequence; v's dim may
     differ from k's. Query head h reads KV head h // (q_heads / kv_heads). lengths: the tokens of each sequence that
-    exist, default all that k holds; the rest is not read. scale: default 1/sqrt(dim). causal: query i sits at position
-    length - q_len + i and sees the tokens up to its own position; otherwise it sees all tokens.
+    exist, default all that k holds; the rest is not read. scale: default 1/sqrt(dim). Query i of sequence b sits at
+    positions[b] + i, default length - q_len + i. causal: it sees the tokens up to its own position; otherwise all.
+    window: of these, the last so many positions up to its own, and the first window_first tokens.
+
+    Scores become softcap * tanh(score / softcap), then slopes[q_head] * (token - position) and mask
+    [batch or 1, q_heads or 1, q_len, >= tokens] are added; a bool mask hides tokens where it is False, a float one where
+    it is -inf. sinks: [q_heads], logits in the softmax's denominator that have no value. value_channels: (begin, end)
+    of v's channels.
 
     Returns out, float64 [batch, q_heads, q_len, v_dim], and with return_lse also the natural logarithm of the softmax
-    denominator, float64 [batch, q_heads, q_len]. A row that sees no token gives out 0, lse -inf. A NaN among what a row
-    sees gives NaN; tokens it does not see have no influence, whatever they hold.
+    denominator, float64 [batch, q_heads, q_len]. A row that sees no token gives out 0, lse -inf or its sink. A NaN among
+    what a row sees gives NaN; tokens it does not see have no influence, whatever they hold.
     Raises ValueError, with both numbers, where shapes disagree.
     """
     q = np.asarray(q, np.float64)
@@ -36,6 +51,8 @@ def attention(
         raise ValueError(f"expected q as [batch, q_heads, q_len, dim], got {q.ndim} axes")
     batch, q_heads, q_len, dim = q.shape
     keys, values = _sequences(k), _sequences(v)
+    if value_channels is not None:
+        values = [value[..., slice(*value_channels)] for value in values]
     for name, side in (("k", keys), ("v", values)):
         if len(side) != batch:
             raise ValueError(f"q has {batch} sequences, {name} has {len(side)}")
@@ -54,27 +71,51 @@ def attention(
     out = np.zeros((batch, q_heads, q_len, out_dim))
     lse = np.full((batch, q_heads, q_len), -np.inf)
     for b, (key, value, length) in enumerate(zip(keys, values, lengths, strict=True)):
-        kv_heads = key.shape[0]
-        # [kv_heads, ratio, q_len, dim]: the query heads of one KV head lie next to each other.
-        queries = q[b].reshape(kv_heads, q_heads // kv_heads, q_len, dim)
-        for i in range(q_len):
-            visible = max(0, length - q_len + i + 1) if causal else length
-            seen = np.flatnonzero(held[b][:visible])
-            if seen.size:
-                row, row_lse = _attend(queries[:, :, i], key[:, seen], value[:, seen], scale)
-                out[b, :, i] = row.reshape(q_heads, out_dim)
-                lse[b, :, i] = row_lse.reshape(q_heads)
+        ratio = q_heads // key.shape[0]
+        for h, i in np.ndindex(q_heads, q_len):
+            position = i + (length - q_len if positions is None else int(positions[b]))
+            token = np.arange(length)
+            sees = held[b].copy()
+            if causal:
+                sees &= token <= position
+            if window is not None:
+                sees &= (token > position - window) | (token < window_first)
+            bias = np.zeros(length)
+            if slopes is not None:
+                bias += float(slopes[h]) * (token - position)
+            if mask is not None:
+                row = mask[b % mask.shape[0], h % mask.shape[1], i, :length]
+                hidden = ~row if row.dtype == bool else np.isneginf(row)
+                sees &= ~hidden
+                bias += 0 if row.dtype == bool else np.where(hidden, 0, row.astype(np.float64))
+            sink = -np.inf if sinks is None else float(sinks[h])
+            out[b, h, i], lse[b, h, i] = _attend(
+                q[b, h, i],
+                key[h // ratio, :length][sees],
+                value[h // ratio, :length][sees],
+                scale,
+                softcap,
+                bias[sees],
+                sink,
+            )
     return (out, lse) if return_lse else out
 
 
 @np.errstate(invalid="ignore", over="ignore", under="ignore")
-def _attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """One query position: q [kv_heads, ratio, dim], k and v [kv_heads, tokens >= 1, dim]."""
-    scores = np.einsum("hrd,htd->hrt", q, k) * scale
-    top = scores.max(axis=-1, keepdims=True)
+def _attend(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, softcap: float | None, bias: np.ndarray, sink: float
+) -> tuple[np.ndarray, float]:
+    """One query: q [dim], k and v [tokens, dim], bias [tokens]. Its output [v dim] and the log of its denominator."""
+    scores = k @ q * scale
+    if softcap is not None:
+        scores = softcap * np.tanh(scores / softcap)
+    scores = scores + bias
+    top = max([sink, *scores]) if not np.isnan(scores).any() else np.nan
+    if top == -np.inf:
+        return np.zeros(v.shape[1]), -np.inf
     weights = np.exp(scores - top)
-    total = weights.sum(axis=-1, keepdims=True)
-    return np.einsum("hrt,htd->hrd", weights / total, v), (top + np.log(total))[..., 0]
+    total = weights.sum() + np.exp(sink - top)
+    return (weights / total) @ v, top + np.log(total)
 
 
 def _sequences(side: Cache | Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VisibleTokens.h"
+
 #include "kvq/Transforms/Passes.h"
 
 #include "kvq/IR/FloatArithmetic.h"
@@ -28,6 +30,9 @@ namespace mlir::kvq {
 
 using namespace mlir;
 using namespace mlir::kvq;
+
+/// Scores are in the log2 domain.
+static constexpr double kLog2E = 1.4426950408889634;
 
 namespace {
 
@@ -59,8 +64,8 @@ private:
     SmallVector<OpFoldResult> offsets;
   };
 
-  Value runUnsplit();
-  Value runSplit();
+  scf::ForallOp runUnsplit();
+  scf::ForallOp runSplit();
   State createWorkspace();
 
   scf::ForallOp createWorkItems(ArrayRef<OpFoldResult> extents,
@@ -69,24 +74,32 @@ private:
         b, loc, extents, outputs,
         WorkItemAttr::getMapping(b.getContext(), extents.size()));
   }
+  /// What work items write: the output and lse, if it is asked for.
+  SmallVector<Value> getOutputs() {
+    SmallVector<Value> outputs = {op.getInit()};
+    if (op.getLse())
+      outputs.push_back(op.getLse());
+    return outputs;
+  }
   Item getItem(ValueRange ivs);
   SmallVector<OpFoldResult> getRowSizes(RankedTensorType type);
   Value loadQuery(const Item &item);
-  Value countVisible(const Item &item);
-  SmallVector<std::pair<Value, Value>> getVisibleRanges(const Item &item);
+  Value loadMask(const Item &item);
+  Value loadPerHead(Value operand, const Item &item, double factor);
   Value countFlushed(CacheType cache, Value flushed, const Item &item);
   State getIdentity();
+  State getInitialState(const Item &item);
   State attend(const Item &item, Value begin, Value end, const State &state);
-  State attendToSplit(const Item &item, Value split);
+  State attendToSplit(const Item &item, Value split, State state);
+  void storeResults(const Item &item, const State &state, ValueRange outputs);
   void storeOutput(const Item &item, const State &state, Value output);
+  void storeLse(const Item &item, const State &state, Value output);
 
   Value getIndex(OpFoldResult value) {
     return getValueOrCreateConstantIndexOp(b, loc, value);
   }
-  Value getSequenceCount(Value counts, const Item &item) {
-    Value count =
-        tensor::ExtractOp::create(b, loc, counts, ValueRange{item.sequence});
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), count);
+  VisibleTokens getVisible(const Item &item) {
+    return {b, op, item.sequence, item.token};
   }
 
   IRRewriter &b;
@@ -126,7 +139,6 @@ Value AttentionSplitter::loadQuery(const Item &item) {
   Value slice = tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(shape, queryType.getElementType()),
       op.getQuery(), item.offsets, getRowSizes(queryType), ones);
-  constexpr double kLog2E = 1.4426950408889634;
   double factor = op.getScale().convertToFloat() * kLog2E;
   Value init = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
   return buildStructuredOp(
@@ -139,44 +151,48 @@ Value AttentionSplitter::loadQuery(const Item &item) {
       .front();
 }
 
-/// Tokens that the item's query sees: all, or those up to its own position,
-/// length - query_tokens + i.
-Value AttentionSplitter::countVisible(const Item &item) {
-  Value length = getSequenceCount(op.getLengths(), item);
-  if (!op.getCausal())
-    return length;
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
-             d2 = b.getAffineDimExpr(2);
-  AffineMap map = AffineMap::get(
-      3, 0, {d0 - d1 + d2 + 1, b.getAffineConstantExpr(0)}, b.getContext());
-  OpFoldResult queryTokens =
-      tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2);
-  return getIndex(affine::makeComposedFoldedAffineMax(
-      b, loc, map, {length, queryTokens, OpFoldResult(item.token)}));
+/// The rows of an operand with an element for each query head, times `factor`;
+/// null without operand.
+Value AttentionSplitter::loadPerHead(Value operand, const Item &item,
+                                     double factor) {
+  if (!operand)
+    return {};
+  SmallVector<OpFoldResult> offset = {item.offsets[1]},
+                            size = {b.getIndexAttr(rows)},
+                            one = {b.getIndexAttr(1)};
+  Value slice =
+      tensor::ExtractSliceOp::create(b, loc, operand, offset, size, one);
+  Value init = tensor::EmptyOp::create(b, loc, {rows}, b.getF32Type());
+  return buildStructuredOp(
+             b, loc, "r", "", {{slice, "r"}}, {{init, "r"}},
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+               return SmallVector<Value>{
+                   buildMul(b, loc, ins[0], buildF32(b, loc, factor))};
+             })
+      .front();
 }
 
-/// The token ranges that the item's query sees, in order. Of a ring these are
-/// the first tokens and the newest ones, of a sequence as long as it is: what
-/// older queries than the newest one would see beside is gone.
-SmallVector<std::pair<Value, Value>>
-AttentionSplitter::getVisibleRanges(const Item &item) {
-  Value zero = getIndex(b.getIndexAttr(0));
-  Value visible = countVisible(item);
-  if (!key.isRing())
-    return {{zero, visible}};
-  int64_t first = key.getKeepFirst();
-  AffineExpr length = b.getAffineDimExpr(0);
-  AffineMap map = AffineMap::get(
-      1, 0, {length - key.getNewestTokens(), b.getAffineConstantExpr(first)},
-      b.getContext());
-  Value newest = getIndex(affine::makeComposedFoldedAffineMax(
-      b, loc, map, {OpFoldResult(getSequenceCount(op.getLengths(), item))}));
-  Value newestBegin = arith::MinSIOp::create(b, loc, newest, visible);
-  if (first == 0)
-    return {{newestBegin, visible}};
-  Value firstEnd =
-      arith::MinSIOp::create(b, loc, getIndex(b.getIndexAttr(first)), visible);
-  return {{zero, firstEnd}, {newestBegin, visible}};
+/// The mask of the item's rows, or of all of them alike, for each token; null
+/// without a mask.
+Value AttentionSplitter::loadMask(const Item &item) {
+  if (!op.getMask())
+    return {};
+  auto type = cast<RankedTensorType>(op.getMask().getType());
+  bool perSequence = type.getDimSize(0) != 1, perHead = type.getDimSize(1) != 1;
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  int64_t maskRows = perHead ? rows : 1;
+  SmallVector<OpFoldResult> offsets = {
+      perSequence ? OpFoldResult(item.sequence) : zero,
+      perHead ? item.offsets[1] : zero, item.token, zero};
+  SmallVector<OpFoldResult> sizes = {
+      one, b.getIndexAttr(maskRows), one,
+      tensor::getMixedSize(b, loc, op.getMask(), 3)};
+  SmallVector<OpFoldResult> ones(4, one);
+  return tensor::ExtractSliceOp::create(
+      b, loc,
+      RankedTensorType::get({maskRows, type.getDimSize(3)},
+                            type.getElementType()),
+      op.getMask(), offsets, sizes, ones);
 }
 
 /// Quantized tokens of the item's sequence: as the host says, or, without a
@@ -184,13 +200,14 @@ AttentionSplitter::getVisibleRanges(const Item &item) {
 Value AttentionSplitter::countFlushed(CacheType cache, Value flushed,
                                       const Item &item) {
   if (flushed)
-    return getSequenceCount(flushed, item);
+    return loadCount(b, loc, flushed, item.sequence);
   AffineExpr length = b.getAffineDimExpr(0);
   AffineMap map = AffineMap::get(
       1, 0, {length - cache.getExactFirst(), b.getAffineConstantExpr(0)},
       b.getContext());
   return getIndex(affine::makeComposedFoldedAffineMax(
-      b, loc, map, {OpFoldResult(getSequenceCount(op.getLengths(), item))}));
+      b, loc, map,
+      {OpFoldResult(loadCount(b, loc, op.getLengths(), item.sequence))}));
 }
 
 /// The state that has seen no token.
@@ -204,6 +221,17 @@ State AttentionSplitter::getIdentity() {
           fill({rows}, 0.f)};
 }
 
+/// The state before any token: sinks have no value.
+State AttentionSplitter::getInitialState(const Item &item) {
+  State state = getIdentity();
+  if (!op.getSinks())
+    return state;
+  state.max = loadPerHead(op.getSinks(), item, kLog2E);
+  state.sum = buildFill(
+      b, loc, tensor::EmptyOp::create(b, loc, {rows}, b.getF32Type()), 1.f);
+  return state;
+}
+
 State AttentionSplitter::attend(const Item &item, Value begin, Value end,
                                 const State &state) {
   auto partial = PartialAttentionOp::create(
@@ -212,18 +240,21 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       begin, end, countFlushed(key, op.getKeyFlushed(), item),
       countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
       op.getValuePages(), state.acc, state.max, state.sum, /*bias=*/Value(),
+      loadPerHead(op.getSlopes(), item, kLog2E),
+      op.getSlopes() ? getIndex(getVisible(item).getPosition()) : Value(),
+      loadMask(item), op.getSoftcapAttr(), op.getValueChannelsAttr(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       /*tile=*/nullptr, /*withinPages=*/false);
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }
 
-/// The state after one split of each range that the item's query sees:
+/// `state` after one split of each range that the item's query sees:
 /// ceil(tokens / splits) tokens each, so that borders depend on nothing else.
 /// All of them where there are no splits.
-State AttentionSplitter::attendToSplit(const Item &item, Value split) {
-  SmallVector<std::pair<Value, Value>> ranges = getVisibleRanges(item);
-  State state = getIdentity();
+State AttentionSplitter::attendToSplit(const Item &item, Value split,
+                                       State state) {
+  SmallVector<std::pair<Value, Value>> ranges = getVisible(item).getRanges();
   for (auto [begin, end] : ranges) {
     if (split) {
       AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
@@ -272,26 +303,68 @@ void AttentionSplitter::storeOutput(const Item &item, const State &state,
                                         item.offsets, sizes, ones);
 }
 
+/// (max + log2(sum)) / log2(e), -inf where there was nothing: the logarithm of
+/// a sum that exp2 made.
+void AttentionSplitter::storeLse(const Item &item, const State &state,
+                                 Value output) {
+  SmallVector<OpFoldResult> ones(3, b.getIndexAttr(1));
+  SmallVector<OpFoldResult> offsets(ArrayRef(item.offsets).take_front(3));
+  SmallVector<OpFoldResult> sizes = ones;
+  sizes[1] = b.getIndexAttr(rows);
+  Value init = tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get({rows}, b.getF32Type()), output, offsets,
+      sizes, ones);
+  Value lse =
+      buildStructuredOp(
+          b, loc, "r", "", {{state.max, "r"}, {state.sum, "r"}}, {{init, "r"}},
+          [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+            Value exponent =
+                buildAdd(b, loc, ins[0], math::Log2Op::create(b, loc, ins[1]));
+            Value result =
+                buildMul(b, loc, exponent, buildF32(b, loc, 1 / kLog2E));
+            Value isEmpty =
+                arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, ins[1],
+                                      buildF32(b, loc, 0.0));
+            Value none =
+                buildF32(b, loc, -std::numeric_limits<float>::infinity());
+            return SmallVector<Value>{
+                arith::SelectOp::create(b, loc, isEmpty, none, result)};
+          })
+          .front();
+  auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, lse, output, offsets, sizes,
+                                        ones);
+}
+
+void AttentionSplitter::storeResults(const Item &item, const State &state,
+                                     ValueRange outputs) {
+  storeOutput(item, state, outputs.front());
+  if (outputs.size() == 2)
+    storeLse(item, state, outputs.back());
+}
+
 //===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
 void AttentionSplitter::run() {
-  Value result = splits == 1 ? runUnsplit() : runSplit();
-  b.replaceOp(op, result);
+  scf::ForallOp items = splits == 1 ? runUnsplit() : runSplit();
+  b.replaceOp(op, items.getResults());
 }
 
-Value AttentionSplitter::runUnsplit() {
+scf::ForallOp AttentionSplitter::runUnsplit() {
   SmallVector<OpFoldResult> items = {
       b.getIndexAttr(key.getBatch()), b.getIndexAttr(key.getHeads()),
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2)};
-  auto forall = createWorkItems(items, op.getInit());
+  auto forall = createWorkItems(items, getOutputs());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   Item item = getItem(forall.getInductionVars());
-  State state = attendToSplit(item, /*split=*/{});
-  storeOutput(item, state, forall.getRegionIterArgs()[0]);
-  return forall.getResult(0);
+  State state = attendToSplit(item, /*split=*/{}, getInitialState(item));
+  storeResults(item, state, forall.getRegionIterArgs());
+  return forall;
 }
 
 /// Partial states of all splits: splits x batch x kv_heads x query_tokens x
@@ -323,7 +396,7 @@ static void getWorkspaceSlice(OpBuilder &b, RankedTensorType type,
   }
 }
 
-Value AttentionSplitter::runSplit() {
+scf::ForallOp AttentionSplitter::runSplit() {
   OpFoldResult queryTokens =
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2);
   SmallVector<OpFoldResult> items = {b.getIndexAttr(key.getBatch()),
@@ -340,7 +413,7 @@ Value AttentionSplitter::runSplit() {
     b.setInsertionPoint(partials.getTerminator());
     SmallVector<Value> ivs = partials.getInductionVars();
     Item item = getItem(ivs);
-    State state = attendToSplit(item, ivs[3]);
+    State state = attendToSplit(item, ivs[3], getIdentity());
     b.setInsertionPointToStart(partials.getTerminator().getBody());
     for (auto [part, target] :
          llvm::zip_equal(state.values(), partials.getRegionIterArgs())) {
@@ -355,15 +428,15 @@ Value AttentionSplitter::runSplit() {
   }
 
   // Then each item merges its splits, in order.
-  auto merges = createWorkItems(items, op.getInit());
+  auto merges = createWorkItems(items, getOutputs());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(merges.getTerminator());
   SmallVector<Value> ivs = merges.getInductionVars();
   Item item = getItem(ivs);
-  State identity = getIdentity();
+  State initial = getInitialState(item);
   SmallVector<Value> parts;
   for (auto [whole, state] :
-       llvm::zip_equal(partials.getResults(), identity.values())) {
+       llvm::zip_equal(partials.getResults(), initial.values())) {
     SmallVector<OpFoldResult> offsets, sizes;
     auto type = cast<RankedTensorType>(whole.getType());
     getWorkspaceSlice(b, type, b.getIndexAttr(0), b.getIndexAttr(splits), ivs,
@@ -376,13 +449,12 @@ Value AttentionSplitter::runSplit() {
         b, loc, RankedTensorType::get(shape, b.getF32Type()), whole, offsets,
         sizes, ones));
   }
-  auto merged =
-      MergePartialsOp::create(b, loc, ValueRange(identity.values()).getTypes(),
-                              parts, identity.values());
-  storeOutput(item,
-              {merged.getResult(0), merged.getResult(1), merged.getResult(2)},
-              merges.getRegionIterArgs()[0]);
-  return merges.getResult(0);
+  auto merged = MergePartialsOp::create(
+      b, loc, ValueRange(initial.values()).getTypes(), parts, initial.values());
+  storeResults(item,
+               {merged.getResult(0), merged.getResult(1), merged.getResult(2)},
+               merges.getRegionIterArgs());
+  return merges;
 }
 
 //===----------------------------------------------------------------------===//

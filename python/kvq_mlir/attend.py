@@ -1,0 +1,226 @@
+"""Fused attention over caches, one compiled kernel per signature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import _kvq
+from .arguments import check_type, element_text, output_array
+from .cache import Cache
+from .compiler import kernel
+from .ir import attention as _ir
+
+_LARGEST = float(np.finfo(np.float32).max)
+_MASK_ELEMENTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32", np.dtype(np.bool_): "i8"}
+
+
+def _check_shapes(q: np.ndarray, k: Cache, v: Cache) -> None:
+    """`Error` where shapes or lengths disagree."""
+    if q.ndim != 4:
+        raise _kvq.Error(f"expected q as [batch, q_heads, q_len, dim], got {q.ndim} axes")
+    batch, q_heads, _, dim = q.shape
+    if k.batch != v.batch:
+        raise _kvq.Error(f"the K cache has batch {k.batch}, the V cache {v.batch}")
+    if k.kv_heads != v.kv_heads:
+        raise _kvq.Error(f"the K cache has {k.kv_heads} KV heads, the V cache {v.kv_heads}")
+    if batch != k.batch:
+        raise _kvq.Error(f"expected q with the caches' batch {k.batch}, got {batch}")
+    if dim != k.head_dim:
+        raise _kvq.Error(f"expected q with the K cache's head_dim {k.head_dim}, got {dim}")
+    if q_heads == 0 or q_heads % k.kv_heads:
+        raise _kvq.Error(f"{q_heads} query heads are not a multiple of {k.kv_heads} KV heads")
+    if (k.ring, k.keep_first) != (v.ring, v.keep_first):
+        rings = (f"ring = {side.ring}, keep_first = {side.keep_first}" for side in (k, v))
+        raise _kvq.Error("the K cache has {}, the V cache {}: they keep other tokens".format(*rings))
+    if k.ring is not None and k.keep_first + q.shape[2] > k.ring:
+        raise _kvq.Error(
+            f"{q.shape[2]} queries beside keep_first = {k.keep_first} need a ring of at least "
+            f"{k.keep_first + q.shape[2]} tokens, got {k.ring}"
+        )
+    if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
+        raise _kvq.Error(
+            f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
+        )
+
+
+def _number(name: str, value: float, positive: bool = False) -> float:
+    """A float that is finite in float32."""
+    value = float(value)
+    if not (abs(value) * math.log2(math.e) <= _LARGEST and (value > 0 or not positive)):  # times log2(e), in f32
+        raise _kvq.Error(f"expected, in float32, a {'positive, ' * positive}finite {name}, got {value}")
+    return value
+
+
+def _check_range(name: str, value: int, least: int) -> int:
+    if value < least:
+        raise _kvq.Error(f"expected {name} of at least {least} token{'s' * (least != 1)}, got {value}")
+    return int(value)
+
+
+def _window(window: int | None, first: int) -> tuple[int, int] | None:
+    if window is None:
+        if first:
+            raise _kvq.Error(f"window_first = {first} is given without a window")
+        return None
+    return _check_range("a window", window, 1), _check_range("window_first", first, 0)
+
+
+def _channels(v: Cache, channels: tuple[int, int] | None) -> tuple[int, int] | None:
+    if channels is None:
+        return None
+    begin, end = channels
+    if not 0 <= begin < end <= v.head_dim:
+        raise _kvq.Error(f"expected value_channels within {v.head_dim} channels of a row, got [{begin}, {end}]")
+    return int(begin), int(end)
+
+
+def _per_head(name: str, values: np.ndarray | None, heads: int) -> np.ndarray | None:
+    """float32 [heads]."""
+    if values is None:
+        return None
+    values = np.ascontiguousarray(values, np.float32)
+    if values.shape != (heads,):
+        raise _kvq.Error(f"expected {name} of shape [{heads}], one for each query head, got {list(values.shape)}")
+    return values
+
+
+def _positions(positions: Sequence[int] | np.ndarray | None, batch: int) -> np.ndarray | None:
+    if positions is None:
+        return None
+    positions = np.asarray(positions)
+    if positions.dtype.kind not in "iu" or positions.shape != (batch,):
+        raise _kvq.Error(
+            f"expected positions as {batch} integers, one for each sequence, "
+            f"got {positions.dtype} of shape {list(positions.shape)}"
+        )
+    if batch and positions.min() < 0:
+        raise _kvq.Error(f"expected positions of at least 0, got {positions.tolist()}")
+    return np.ascontiguousarray(positions, np.int64)
+
+
+def _mask(mask: np.ndarray | None, q: np.ndarray, longest: int) -> tuple[np.ndarray, str] | None:
+    """The mask as kernels take it, and its element type."""
+    if mask is None:
+        return None
+    element = _MASK_ELEMENTS.get(mask.dtype) if isinstance(mask, np.ndarray) else None
+    if element is None:
+        found = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+        raise TypeError(f"expected mask as an array of bool, float16 or float32, got {found}")
+    batch, heads, q_len, _ = q.shape
+    if mask.ndim != 4 or mask.shape[0] not in (1, batch) or mask.shape[1] not in (1, heads) or mask.shape[2] != q_len:
+        raise _kvq.Error(
+            f"expected mask of shape [1 or {batch}, 1 or {heads}, {q_len}, tokens], got {list(mask.shape)}"
+        )
+    if mask.shape[3] < longest:
+        raise _kvq.Error(f"expected mask with at least the {longest} tokens of the longest sequence, got {mask.shape[3]}")
+    mask = np.ascontiguousarray(mask)
+    return (mask.view(np.int8) if element == "i8" else mask), element
+
+
+def attention(
+    q: np.ndarray,
+    k: Cache,
+    v: Cache | None,
+    scale: float | None = None,
+    causal: bool = True,
+    out: np.ndarray | None = None,
+    splits: int = 1,
+    threads: int = 1,
+    *,
+    positions: Sequence[int] | np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+    sinks: np.ndarray | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
+    window_first: int = 0,
+    value_channels: tuple[int, int] | None = None,
+    return_lse: bool = False,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
+
+    q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
+    default 1/sqrt(dim). causal: query i sees the tokens up to its position, otherwise all, as far as the caches still
+    hold them. A query that sees no token gives 0.
+
+    positions: of each sequence's first query, which the others follow; default length - q_len, that of the newest
+    tokens. window: a query sees the last so many positions up to its own, and beside them the first `window_first`
+    tokens. softcap: scores s become softcap * tanh(s / softcap). slopes: [q_heads], ALiBi's; slope * (token - position)
+    is added then. mask: [batch or 1, q_heads or 1, q_len, tokens], float, added to scores, or bool, False where a token
+    is hidden, for at least as many tokens as the longest sequence has; what a hidden token (-inf or False) holds has no
+    influence. sinks: [q_heads], logits that take part in the softmax without a value.
+
+    value_channels: (begin, end) of v's rows that are the values; with v None, of k's rows (MLA).
+
+    splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
+    threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
+    not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from several threads at once
+    are fine.
+
+    Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array; with
+    return_lse also the natural logarithm of the softmax denominator, float32 [batch, q_heads, q_len], -inf where
+    nothing is seen and there is no sink.
+
+    Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
+    """
+    element = element_text("q", q)
+    check_type("k", k, Cache)
+    if v is None and value_channels is None:
+        raise _kvq.Error("expected v, or value_channels of k's rows")
+    if v is not None:
+        check_type("v", v, Cache)
+    values = k if v is None else v
+    _check_shapes(q, k, values)
+    if splits < 1:
+        raise _kvq.Error(f"expected at least 1 split, got {splits}")
+    if threads < 1:
+        raise _kvq.Error(f"expected at least 1 thread, got {threads}")
+    batch, q_heads, q_len, dim = q.shape
+    channels = _channels(values, value_channels)
+    value_dim = values.head_dim if channels is None else channels[1] - channels[0]
+    out = output_array(out, (batch, q_heads, q_len, value_dim))
+    lse = np.empty((batch, q_heads, q_len), np.float32) if return_lse else None
+    masked = _mask(mask, q, int(k._lengths.max(initial=0)))
+    extra = {
+        "positions": _positions(positions, batch),
+        "mask": masked and masked[0],
+        "slopes": _per_head("slopes", slopes, q_heads),
+        "sinks": _per_head("sinks", sinks, q_heads),
+    }
+    variant = _ir.Variant(
+        scale=_number("scale", 1 / math.sqrt(dim) if scale is None else scale),
+        causal=bool(causal),
+        positions=positions is not None,
+        mask=masked and (*masked[0].shape[:2], masked[1]),
+        slopes=slopes is not None,
+        sinks=sinks is not None,
+        softcap=None if softcap is None else _number("softcap", softcap, positive=True),
+        window=_window(window, window_first),
+        value_channels=channels,
+        lse=return_lse,
+    )
+    sides = (k,) if v is None else (k, v)
+    compiled = kernel(
+        _ir.attention,
+        (batch, q_heads, dim),
+        element,
+        value_dim,
+        k.dynamic_type,
+        None if v is None else v.dynamic_type,
+        (k.has_window, values.has_window),
+        variant,
+        (k.page is not None, values.page is not None),
+        splits=splits,
+        openmp=threads > 1,
+    )
+    arguments = [np.ascontiguousarray(q)]
+    arguments += [array for side in sides for array in side._arrays]
+    arguments += [k._lengths, *(side._flushed for side in sides if side.has_window)]
+    arguments += [table for side in sides for table in side._tables]
+    arguments += [array for array in extra.values() if array is not None]
+    arguments += [out] if lse is None else [out, lse]
+    compiled.invoke("attention", tuple(arguments), None if threads == 1 else threads)
+    return out if lse is None else (out, lse)
