@@ -12,10 +12,9 @@
 
 namespace mlir::kvq {
 
-/// The codes `... x tokens x head_dim` of some tokens as the elements of
-/// fields,
-/// `... x rows [x records] x elements`: what a packed row holds in its order
-/// (rules R29 and R32). Packing and unpacking see elements alone.
+/// The codes of some tokens, `... x tokens x head_dim`, as the elements of
+/// fields, `... x rows [x records] x elements`: what a packed row holds, in its
+/// order (rules R29 and R32). Packing and unpacking see elements alone.
 class CodeTiles {
 public:
   CodeTiles(const RowLayout &layout, int64_t headDim);
