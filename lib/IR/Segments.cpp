@@ -254,6 +254,55 @@ int64_t SegmentsAttr::getGroupTokens() const {
 // Caches
 //===----------------------------------------------------------------------===//
 
+LogicalResult SegmentsAttr::verifyCache(
+    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
+    Type elementType, int64_t exactFirst, std::optional<int64_t> recent,
+    std::optional<int64_t> residual, std::optional<int64_t> page,
+    std::optional<int64_t> ring, int64_t keepFirst) const {
+  if (shape.size() == 4 && shape[3] != getEnds().back())
+    return emitError() << "expected segments up to head_dim " << shape[3]
+                       << ", the last one ends at " << getEnds().back();
+  // Exact segments would have written over other tokens than those with codes.
+  if (ring)
+    return emitError() << "expected no ring with segments, got ring = "
+                       << *ring;
+  // A row holds a token of all segments at once.
+  if (hasRow() && (exactFirst != 0 || recent || residual))
+    return emitError() << "tokens that are exact have no row of all segments: "
+                          "expected none of exact_first, recent and residual";
+  int64_t begin = 0;
+  for (auto [end, format] : llvm::zip_equal(getEnds(), getFormats())) {
+    SmallVector<int64_t> part(shape);
+    if (!part.empty())
+      part.back() = end - begin;
+    auto emitHere = [&, begin = begin, end = end] {
+      InFlightDiagnostic diagnostic = emitError();
+      diagnostic << "segment [" << begin << ":" << end << "]: ";
+      return diagnostic;
+    };
+    auto segment = cast<FormatInterface>(format);
+    bool isExact = segment.isExact();
+    // The query and the accumulator are prepared for whole rows.
+    if (segment.getCore() != segment)
+      return emitHere()
+             << "expected no rotation and no center in a segment, got "
+             << format;
+    // One page table says where the rows of all segments are.
+    if (isExact && page && (exactFirst != 0 || recent || residual))
+      return emitHere()
+             << "exact elements in pages hold other tokens than codes "
+                "beside an exact window: expected none of "
+                "exact_first, recent and residual";
+    if (failed(CacheType::verify(
+            emitHere, part, elementType, format, isExact ? 0 : exactFirst,
+            isExact ? std::nullopt : recent, isExact ? std::nullopt : residual,
+            page, ring, keepFirst)))
+      return failure();
+    begin = end;
+  }
+  return success();
+}
+
 bool CacheType::isExact() const {
   // Segments have codes.
   return getFormat() && getFormat().isExact();

@@ -416,6 +416,14 @@ def KVQ_SegmentsAttr : KVQ_Attr<"Segments", "segments"> {
     ::mlir::kvq::FormatInterface getCacheFormat(
         unsigned segment, ::mlir::Type elementType) const;
     bool hasRow() const { return !getRow().empty(); }
+    /// Checks each segment as the cache that it is by itself, of the shape and
+    /// with the parameters of the whole.
+    ::llvm::LogicalResult verifyCache(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,
+        ::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,
+        int64_t exactFirst, std::optional<int64_t> recent,
+        std::optional<int64_t> residual, std::optional<int64_t> page,
+        std::optional<int64_t> ring, int64_t keepFirst) const;
     int64_t getChannels(unsigned segment) const {
       return getEnds()[segment] - (segment ? getEnds()[segment - 1] : 0);
     }

@@ -54,7 +54,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | position p | region | row |
     |---|---|---|
     | p < E | `first` | p |
-    | E <= p < E+flushed | `codes` | p-E; its metadata in row (p-E)/n |
+    | E <= p < E+flushed | `codes` | p-E, with rows of t tokens (p-E)/t; its metadata in row (p-E)/n |
     | otherwise | `recent` | (p-E) mod W |
 
     The ring has no row for a token that completes a group: an append quantizes
