@@ -116,7 +116,6 @@ void CacheType::print(AsmPrinter &printer) const {
 /// one.
 static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t exactFirst, int64_t window,
-                                std::optional<int64_t> page,
                                 std::optional<int64_t> ring,
                                 int64_t keepFirst) {
   if (keepFirst < 0)
@@ -129,9 +128,6 @@ static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
     return success();
   if (*ring < 1)
     return emitError() << "expected a ring of at least 1 token, got " << *ring;
-  if (page)
-    return emitError() << "expected either a ring or pages, got ring = "
-                       << *ring << " and page = " << *page;
   if (keepFirst >= *ring)
     return emitError() << "expected a ring of more tokens than keep_first = "
                        << keepFirst << ", got " << *ring;
@@ -219,7 +215,7 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a page of whole groups of " << group
                        << " tokens, got " << *page;
   if (failed(verifyRing(emitError, exactFirst,
-                        residual.value_or(recent.value_or(0)), page, ring,
+                        residual.value_or(recent.value_or(0)), ring,
                         keepFirst)))
     return failure();
   if (failed(format.verifyHeads(emitError, shape[1])))
@@ -241,11 +237,12 @@ int64_t CacheType::getRecentRows() const {
 }
 
 int64_t CacheType::getKeptRows() const {
-  return llvm::alignTo(getKeepFirst() - getExactFirst(), getTokenGroup());
+  return llvm::alignTo(getKeepFirst() - getExactFirst(),
+                       getPage().value_or(getTokenGroup()));
 }
 
 int64_t CacheType::getRingRows() const {
-  return llvm::alignTo(getNewestTokens(), getTokenGroup());
+  return llvm::alignTo(getNewestTokens(), getPage().value_or(getTokenGroup()));
 }
 
 int64_t CacheType::getFlushedTokens(int64_t length) const {
@@ -369,7 +366,7 @@ SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
   int64_t rows = getQuantizedRows(capacity);
   if (!isPaged())
     return listComponents(*this, getBatch(), rows);
-  if (ShapedType::isDynamic(rows))
+  if (ShapedType::isDynamic(capacity))
     return getPoolComponents(ShapedType::kDynamic);
   // Where the product overflows, so do the bytes.
   int64_t ofSequence = llvm::divideCeil(rows, *getPage());

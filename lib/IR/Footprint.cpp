@@ -197,20 +197,38 @@ static FailureOr<ByteSplit> sumUpSegments(
   return sum;
 }
 
-/// Turns `split`, of sequences of `length` tokens whose rows lie one after the
-/// other, into that of the same rows in the pages of `type`.
-static FailureOr<ByteSplit> addPageTails(CacheType type, int64_t length,
+/// Bytes of components with rows of quantized tokens.
+static Bytes sumUpTokens(CacheType type,
+                         ArrayRef<StorageComponent> components) {
+  SmallVector<StorageComponent> rows;
+  llvm::copy_if(components, std::back_inserter(rows),
+                [](const StorageComponent &component) {
+                  return !component.given &&
+                         component.kind != ComponentKind::First &&
+                         component.kind != ComponentKind::Recent;
+                });
+  FailureOr<ByteSplit> split = sumUp(type, rows);
+  return succeeded(split) ? Bytes(split->total) : std::nullopt;
+}
+
+/// Turns `split`, of `components` that have the rows of a sequence one after
+/// the other, into that of the same rows in pages, as many as hold `rows`.
+static FailureOr<ByteSplit> addPageTails(CacheType type,
+                                         ArrayRef<StorageComponent> components,
+                                         int64_t rows,
                                          FailureOr<ByteSplit> split) {
   if (!type.isPaged() || failed(split))
     return split;
-  CacheType unpaged = type.withoutPages();
-  FailureOr<ByteSplit> pages = sumUp(type, type.getComponents(length));
-  FailureOr<ByteSplit> rows = sumUp(unpaged, unpaged.getComponents(length));
-  if (failed(pages) || failed(rows))
+  Bytes pages =
+      multiply(type.getBatch(), llvm::divideCeil(rows, *type.getPage()));
+  if (!pages)
     return failure();
-  split->pageTails = pages->total - rows->total;
+  Bytes inPages = sumUpTokens(type, type.getPoolComponents(*pages));
+  Bytes inRows = sumUpTokens(type.withoutPages(), components);
+  if (!inPages || !inRows)
+    return failure();
+  split->pageTails = *inPages - *inRows;
   split->total += *split->pageTails;
-  split->alignment = pages->alignment;
   return split;
 }
 
@@ -225,8 +243,15 @@ FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
     return sum;
   }
   CacheType unpaged = type.withoutPages();
-  return addPageTails(type, capacity,
-                      sumUp(unpaged, unpaged.getComponents(capacity)));
+  SmallVector<StorageComponent> components = unpaged.getComponents(capacity);
+  FailureOr<ByteSplit> split =
+      addPageTails(type, components, type.getQuantizedRows(capacity),
+                   sumUp(unpaged, components));
+  FailureOr<ByteSplit> pages = sumUp(type, type.getComponents(capacity));
+  if (failed(split) || failed(pages))
+    return failure();
+  split->alignment = pages->alignment;
+  return split;
 }
 
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
@@ -264,8 +289,9 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
       llvm_unreachable("always given");
     }
   }
+  int64_t rows = std::min(flushed, type.getQuantizedRows(length));
   FailureOr<ByteSplit> split =
-      addPageTails(type, length, sumUp(type, components));
+      addPageTails(type, components, rows, sumUp(type, components));
   if (succeeded(split))
     split->alignment = 0;
   return split;

@@ -105,7 +105,7 @@ namespace {
 struct EntryFields {
   std::optional<CacheSide> side;
   SmallVector<int64_t> layers, heads;
-  FormatInterface format;
+  Attribute format;
   std::optional<int64_t> exactFirst, recent, residual;
 };
 
@@ -162,7 +162,7 @@ void PolicyEntryAttr::print(AsmPrinter &printer) const {
     printRanges(printer, ranges);
     printer << ", ";
   }
-  printer << "format = " << getFormat();
+  printer << "format = " << getRowFormat();
   if (getExactFirst() != 0)
     printer << ", exact_first = " << getExactFirst();
   if (getRecent())
@@ -172,12 +172,14 @@ void PolicyEntryAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-LogicalResult PolicyEntryAttr::verify(EmitError emitError,
-                                      std::optional<CacheSide>,
-                                      ArrayRef<int64_t> layers,
-                                      ArrayRef<int64_t> heads, FormatInterface,
-                                      int64_t, std::optional<int64_t>,
-                                      std::optional<int64_t>) {
+LogicalResult
+PolicyEntryAttr::verify(EmitError emitError, std::optional<CacheSide>,
+                        ArrayRef<int64_t> layers, ArrayRef<int64_t> heads,
+                        Attribute rowFormat, int64_t, std::optional<int64_t>,
+                        std::optional<int64_t>) {
+  if (!isa<FormatInterface, SegmentsAttr>(rowFormat))
+    return emitError() << "expected a format or #kvq.segments, got "
+                       << rowFormat;
   for (auto [name, ranges] :
        {std::pair("layer", layers), std::pair("head", heads)}) {
     SmallVector<Interval> intervals = getIntervals(ranges);
@@ -193,13 +195,14 @@ LogicalResult PolicyEntryAttr::verify(EmitError emitError,
 CacheType PolicyEntryAttr::getCacheType(EmitError emitError,
                                         CacheType cache) const {
   // An exempt cache stays as it is. Windows that it cannot have are an error.
-  bool isExempt = getFormat().isExact() && getExactFirst() == 0 &&
+  auto format = dyn_cast<FormatInterface>(getRowFormat());
+  bool isExempt = format && format.isExact() && getExactFirst() == 0 &&
                   !getRecent() && !getResidual();
   if (isExempt)
     return cache;
   return CacheType::getChecked(
       emitError, getContext(), cache.getShape(), cache.getElementType(),
-      Attribute(getFormat()), getExactFirst(), getRecent(), getResidual(),
+      getRowFormat(), getExactFirst(), getRecent(), getResidual(),
       cache.getPage(), cache.getRing(), cache.getKeepFirst());
 }
 

@@ -262,10 +262,6 @@ LogicalResult SegmentsAttr::verifyCache(
   if (shape.size() == 4 && shape[3] != getEnds().back())
     return emitError() << "expected segments up to head_dim " << shape[3]
                        << ", the last one ends at " << getEnds().back();
-  // Exact segments would have written over other tokens than those with codes.
-  if (ring)
-    return emitError() << "expected no ring with segments, got ring = "
-                       << *ring;
   // A row holds a token of all segments at once.
   if (hasRow() && (exactFirst != 0 || recent || residual))
     return emitError() << "tokens that are exact have no row of all segments: "
@@ -282,11 +278,6 @@ LogicalResult SegmentsAttr::verifyCache(
     };
     auto segment = cast<FormatInterface>(format);
     bool isExact = segment.isExact();
-    // The query and the accumulator are prepared for whole rows.
-    if (segment.getCore() != segment)
-      return emitHere()
-             << "expected no rotation and no center in a segment, got "
-             << format;
     // One page table says where the rows of all segments are.
     if (isExact && page && (exactFirst != 0 || recent || residual))
       return emitHere()

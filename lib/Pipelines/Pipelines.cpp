@@ -23,6 +23,7 @@ void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
                             int64_t tileTokens) {
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
+  pm.addPass(createOutlineKernelsPass());
   pm.addNestedPass<func::FuncOp>(createSplitTokensPass({splits}));
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));
   pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass());

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Segments.h"
+
 #include "kvq/Transforms/Passes.h"
 
 #include "kvq/IR/FloatArithmetic.h"
@@ -52,18 +54,19 @@ public:
   SmallVector<Value> run();
 
 private:
-  /// The tiles of a side's segments, one where its rows have one format.
-  struct Segment {
+  /// The values of a segment, and which channels of the side they are.
+  struct SegmentTile {
     Value values;
-    int64_t begin, channels;
+    ChannelRange channels;
   };
-  SmallVector<Segment> loadSegments(Value cache, Value pages,
-                                    TokenRegion region, ChannelRange channels);
+  SmallVector<SegmentTile> loadSegments(Value cache, Value pages,
+                                        TokenRegion region,
+                                        ChannelRange channels);
   Value loadValues(Value cache, Value pages, TokenRegion region,
                    ChannelRange channels);
   LoadTileOp load(Value cache, Value pages, TokenRegion region,
                   ChannelRange channels);
-  SmallVector<Value> getParts(Value cache);
+  ArrayRef<CacheSegment> getSegments(Value cache);
   Value getInitialScores();
   Value computeScores();
   Value adjustScores(Value scores);
@@ -78,7 +81,7 @@ private:
   Location loc;
   /// What was loaded so far.
   SmallVector<LoadTileOp> loads;
-  DenseMap<Value, SmallVector<Value>> segments;
+  std::vector<std::pair<Value, SmallVector<CacheSegment>>> segmentsOf;
   /// Most tokens in the tile.
   int64_t tile;
   int64_t rows;
@@ -109,8 +112,8 @@ LoadTileOp TileDecomposer::load(Value cache, Value pages, TokenRegion region,
 
 /// Channels of a matrix, of which each column stands for `perColumn`; itself if
 /// these are all.
-static Value extractChannels(OpBuilder &b, Location loc, Value matrix,
-                             ChannelRange channels, int64_t perColumn = 1) {
+static Value extractColumns(OpBuilder &b, Location loc, Value matrix,
+                            ChannelRange channels, int64_t perColumn = 1) {
   auto type = cast<RankedTensorType>(matrix.getType());
   int64_t columns = channels.count / perColumn;
   if (type.getDimSize(1) == columns)
@@ -130,7 +133,7 @@ Value TileDecomposer::loadValues(Value cache, Value pages, TokenRegion region,
   auto type = cast<CacheType>(cache.getType());
   LoadTileOp tileOp = load(cache, pages, region, channels);
   if (!LoadTileOp::hasCodes(type, region))
-    return extractChannels(b, loc, tileOp.getResult(0), channels);
+    return extractColumns(b, loc, tileOp.getResult(0), channels);
   SmallVector<Value> stored(tileOp.getResults());
   for (const StorageComponent &component : type.getComponents())
     if (component.given && goesWithCodes(component.kind))
@@ -141,7 +144,7 @@ Value TileDecomposer::loadValues(Value cache, Value pages, TokenRegion region,
     int64_t columns = cast<RankedTensorType>(part.getType()).getDimSize(1);
     if (columns > 1)
       part =
-          extractChannels(b, loc, part, channels, type.getHeadDim() / columns);
+          extractColumns(b, loc, part, channels, type.getHeadDim() / columns);
   }
   Value scratch = buildScratch(b, loc, {tile, channels.count},
                                {tokens, b.getIndexAttr(channels.count)});
@@ -166,53 +169,44 @@ Value TileDecomposer::getInitialScores() {
       .front();
 }
 
-/// The caches of the segments of `cache`: itself where its rows have one
-/// format.
-SmallVector<Value> TileDecomposer::getParts(Value cache) {
-  auto type = cast<CacheType>(cache.getType());
-  if (!type.getSegments())
-    return {cache};
-  SmallVector<Value> &parts = segments[cache];
-  if (parts.empty())
-    for (auto [index, part] : llvm::enumerate(type.getSegmentCaches()))
-      parts.push_back(ExtractSegmentOp::create(b, loc, part, cache, index));
-  return parts;
+ArrayRef<CacheSegment> TileDecomposer::getSegments(Value cache) {
+  for (auto &[known, segments] : segmentsOf)
+    if (known == cache)
+      return segments;
+  segmentsOf.emplace_back(cache, splitSegments(b, loc, cache));
+  return segmentsOf.back().second;
 }
 
-SmallVector<TileDecomposer::Segment>
+/// The tiles of the segments of a side, as far as they have some of `channels`.
+SmallVector<TileDecomposer::SegmentTile>
 TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region,
                              ChannelRange channels) {
-  SmallVector<Segment> loaded;
-  int64_t first = 0;
-  for (Value part : getParts(cache)) {
-    auto type = cast<CacheType>(part.getType());
-    int64_t begin = std::max(channels.begin, first);
-    int64_t end =
-        std::min(channels.begin + channels.count, first + type.getHeadDim());
-    if (begin < end) {
-      // An exact segment has no windows: all its tokens are in one region.
-      TokenRegion of = type.isExact() ? TokenRegion::Codes : region;
-      ChannelRange ofPart = {begin - first, end - begin};
-      loaded.push_back({loadValues(part, pages, of, ofPart),
-                        begin - channels.begin, ofPart.count});
-    }
-    first += type.getHeadDim();
+  SmallVector<SegmentTile> tiles;
+  for (const CacheSegment &segment : getSegments(cache)) {
+    int64_t begin = std::max(channels.begin, segment.begin);
+    int64_t end = std::min(channels.begin + channels.count,
+                           segment.begin + segment.getChannels());
+    if (begin >= end)
+      continue;
+    // An exact segment has no windows: all its tokens are in one region.
+    TokenRegion of = segment.getType().isExact() ? TokenRegion::Codes : region;
+    Value values = loadValues(segment.cache, pages, of,
+                              {begin - segment.begin, end - begin});
+    tiles.push_back({values, {begin - channels.begin, end - begin}});
   }
-  return loaded;
+  return tiles;
 }
 
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
-  SmallVector<Segment> keys =
+  SmallVector<SegmentTile> keys =
       loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion(),
                    {0, op.getKey().getType().getHeadDim()});
   Value scores = getInitialScores();
-  for (const Segment &segment : keys) {
-    Value query = extractChannels(b, loc, op.getQuery(),
-                                  {segment.begin, segment.channels});
-    scores =
-        buildContraction(b, loc, "rtc", "c", {query, "rc"},
-                         {segment.values, "tc"}, {scores, "rt"}, buildExtend);
+  for (const SegmentTile &key : keys) {
+    Value query = extractColumns(b, loc, op.getQuery(), key.channels);
+    scores = buildContraction(b, loc, "rtc", "c", {query, "rc"},
+                              {key.values, "tc"}, {scores, "rt"}, buildExtend);
   }
   return scores;
 }
@@ -313,14 +307,13 @@ Value TileDecomposer::accumulate(Value probabilities, Value acc) {
   ChannelRange channels = {0, op.getValue().getType().getHeadDim()};
   if (std::optional<ArrayRef<int64_t>> range = op.getValueChannels())
     channels = {range->front(), range->back() - range->front()};
-  SmallVector<Segment> values = loadSegments(op.getValue(), op.getValuePages(),
-                                             *op.getValueRegion(), channels);
-  for (const Segment &segment : values) {
-    Value part =
-        extractChannels(b, loc, acc, {segment.begin, segment.channels});
-    Value sum = buildContraction(
-        b, loc, "rct", "t", {probabilities, "rt"}, {segment.values, "tc"},
-        {part, "rc"}, buildExtend, /*hides=*/op.getMask() != nullptr);
+  SmallVector<SegmentTile> tiles = loadSegments(
+      op.getValue(), op.getValuePages(), *op.getValueRegion(), channels);
+  for (const SegmentTile &tile : tiles) {
+    Value part = extractColumns(b, loc, acc, tile.channels);
+    Value sum = buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
+                                 {tile.values, "tc"}, {part, "rc"}, buildExtend,
+                                 /*hides=*/op.getMask() != nullptr);
     if (part == acc) {
       acc = sum;
       continue;

@@ -23,6 +23,13 @@ struct DropReturnedArgumentsPass
     : kvq::impl::DropReturnedArgumentsPassBase<DropReturnedArgumentsPass> {
   using Base::Base;
 
+  size_t countResults() {
+    size_t count = 0;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      count += function.getNumResults();
+    return count;
+  }
+
   void runOnOperation() override {
     // Upstream leaves public functions alone, so none is public meanwhile.
     SmallVector<func::FuncOp> publicFunctions;
@@ -31,8 +38,14 @@ struct DropReturnedArgumentsPass
         publicFunctions.push_back(function);
     for (func::FuncOp function : publicFunctions)
       function.setPrivate();
-    LogicalResult dropped =
-        bufferization::dropEquivalentBufferResults(getOperation());
+    // A caller returns an argument once its callee does not: as often as there
+    // are fewer results.
+    LogicalResult dropped = success();
+    size_t before;
+    do {
+      before = countResults();
+      dropped = bufferization::dropEquivalentBufferResults(getOperation());
+    } while (succeeded(dropped) && countResults() < before);
     for (func::FuncOp function : publicFunctions)
       function.setPublic();
     if (failed(dropped))

@@ -7,7 +7,7 @@
 
 #include "kvq/Transforms/Passes.h"
 
-#include "kvq/IR/KVQ.h"
+#include "Segments.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -20,38 +20,27 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// Rebuilds `cache` segment by segment: `change` makes the new part of the old
-/// one. A row of all segments lies in the cache of each, so one is changed
-/// after the other.
+/// Rebuilds `cache` from its first `count` segments: `change` makes the new one
+/// of each. A row of all segments lies in the cache of each of them, so one is
+/// changed after the other.
 static Value changeSegments(
     OpBuilder &b, Location loc, Value cache, unsigned count,
-    function_ref<Value(unsigned segment, TypedValue<CacheType> part)> change) {
-  auto type = cast<CacheType>(cache.getType());
-  std::vector<CacheType> types = type.getSegmentCaches();
-  for (unsigned segment = 0; segment < count; ++segment) {
-    auto part =
-        ExtractSegmentOp::create(b, loc, types[segment], cache, segment);
-    cache = InsertSegmentOp::create(
-        b, loc, type, change(segment, part.getPart()), cache, segment);
+    function_ref<Value(unsigned index, const CacheSegment &segment)> change) {
+  for (unsigned index = 0; index < count; ++index) {
+    CacheSegment segment = extractSegment(b, loc, cache, index);
+    cache = InsertSegmentOp::create(b, loc, cache.getType(),
+                                    change(index, segment), cache, index);
   }
   return cache;
 }
 
-/// Of how many segments all rows are moved where whole rows are.
-static unsigned countRowSegments(CacheType type) {
-  return type.getSegments().hasRow() ? 1
-                                     : type.getSegments().getFormats().size();
+static unsigned countSegments(CacheType type) {
+  return type.getSegments().getEnds().size();
 }
 
-/// Channels of `tokens` from `begin` on.
-static Value extractChannels(OpBuilder &b, Location loc, Value tokens,
-                             int64_t begin, int64_t channels) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tokens);
-  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
-  offsets.back() = b.getIndexAttr(begin);
-  sizes.back() = b.getIndexAttr(channels);
-  return tensor::ExtractSliceOp::create(b, loc, tokens, offsets, sizes, ones);
+/// The segments that have to move for all to do: a row of all moves as a whole.
+static unsigned countMoving(CacheType type) {
+  return type.getSegments().hasRow() ? 1 : countSegments(type);
 }
 
 /// The flushed counts that a segment's cache takes.
@@ -62,25 +51,22 @@ static Value getFlushed(CacheType segment, Value flushed) {
 static void splitOp(RewriterBase &rewriter, AppendOp op) {
   Location loc = op.getLoc();
   Value saturated = op.getSaturated();
-  int64_t begin = 0;
-  auto append = [&](unsigned, TypedValue<CacheType> part) -> Value {
+  auto append = [&](unsigned, const CacheSegment &part) -> Value {
     CacheType segment = part.getType();
-    Value tokens = extractChannels(rewriter, loc, op.getTokens(), begin,
-                                   segment.getHeadDim());
-    begin += segment.getHeadDim();
+    Value tokens = extractChannels(rewriter, loc, op.getTokens(), part);
     // Nothing saturates in an exact segment.
     Value counts = segment.isExact() ? Value() : saturated;
     auto append = AppendOp::create(
         rewriter, loc, segment, counts ? counts.getType() : Type(), tokens,
-        part, op.getLengths(), getFlushed(segment, op.getFlushed()),
+        part.cache, op.getLengths(), getFlushed(segment, op.getFlushed()),
         op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(), counts);
     if (counts)
       saturated = append.getNewSaturated();
     return append.getResult();
   };
-  size_t count = op.getCache().getType().getSegments().getFormats().size();
   SmallVector<Value> results = {
-      changeSegments(rewriter, loc, op.getCache(), count, append)};
+      changeSegments(rewriter, loc, op.getCache(),
+                     countSegments(op.getCache().getType()), append)};
   if (saturated)
     results.push_back(saturated);
   rewriter.replaceOp(op, results);
@@ -88,32 +74,30 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
 
 static void splitOp(RewriterBase &rewriter, ReorderOp op) {
   Location loc = op.getLoc();
-  auto reorder = [&](unsigned index, TypedValue<CacheType> target) -> Value {
+  auto reorder = [&](unsigned index, const CacheSegment &target) -> Value {
+    CacheSegment source = extractSegment(rewriter, loc, op.getCache(), index);
     CacheType segment = target.getType();
-    std::vector<CacheType> sources = op.getCache().getType().getSegmentCaches();
-    Value source = ExtractSegmentOp::create(rewriter, loc, sources[index],
-                                            op.getCache(), index);
     return ReorderOp::create(
-        rewriter, loc, segment, source, op.getSources(), op.getLengths(),
+        rewriter, loc, segment, source.cache, op.getSources(), op.getLengths(),
         getFlushed(segment, op.getFlushed()), op.getPages(), op.getToPages(),
-        op.getShared(), target);
+        op.getShared(), target.cache);
   };
-  CacheType type = op.getDestination().getType();
-  rewriter.replaceOp(op, changeSegments(rewriter, loc, op.getDestination(),
-                                        countRowSegments(type), reorder));
+  rewriter.replaceOp(
+      op, changeSegments(rewriter, loc, op.getDestination(),
+                         countMoving(op.getDestination().getType()), reorder));
 }
 
 static void splitOp(RewriterBase &rewriter, ShiftOp op) {
   Location loc = op.getLoc();
-  auto shift = [&](unsigned, TypedValue<CacheType> part) -> Value {
-    return ShiftOp::create(rewriter, loc, part.getType(), op.getBegin(),
-                           op.getCount(), op.getLengths(),
-                           getFlushed(part.getType(), op.getFlushed()),
-                           op.getPages(), part);
+  auto shift = [&](unsigned, const CacheSegment &part) -> Value {
+    CacheType segment = part.getType();
+    return ShiftOp::create(
+        rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
+        getFlushed(segment, op.getFlushed()), op.getPages(), part.cache);
   };
-  CacheType type = op.getCache().getType();
   rewriter.replaceOp(op, changeSegments(rewriter, loc, op.getCache(),
-                                        countRowSegments(type), shift));
+                                        countMoving(op.getCache().getType()),
+                                        shift));
 }
 
 namespace {

@@ -7,6 +7,8 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "Segments.h"
+
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
@@ -97,23 +99,35 @@ static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
 // Means and rotations
 //===----------------------------------------------------------------------===//
 
-/// The row of `cache` that holds the means of the op's head, without its unit
-/// axis.
-static Value loadMeans(OpBuilder &b, PartialAttentionOp op, Value cache) {
-  Value row = LoadGivenOp::create(b, op.getLoc(), cache, ComponentKind::Means,
-                                  op.getHead());
+/// The segments of `cache` if any of them has a mean or a rotation, else none.
+static SmallVector<CacheSegment> splitPrepared(OpBuilder &b, Location loc,
+                                               Value cache) {
+  auto isPrepared = [](CacheType type) {
+    return type.getRotation() != 0 || type.getCenterType();
+  };
+  if (!llvm::any_of(cast<CacheType>(cache.getType()).getSegmentCaches(),
+                    isPrepared))
+    return {};
+  return splitSegments(b, loc, cache);
+}
+
+/// The means of the op's head, without their unit axis.
+static Value loadMeans(OpBuilder &b, PartialAttentionOp op,
+                       const CacheSegment &segment) {
+  Value row = LoadGivenOp::create(b, op.getLoc(), segment.cache,
+                                  ComponentKind::Means, op.getHead());
   return tensor::CollapseShapeOp::create(
       b, op.getLoc(), row, SmallVector<ReassociationIndices>{{0, 1}});
 }
 
-/// `rows` rotated as the tokens of `cache` are, or back, into `init`.
-static Value rotate(OpBuilder &b, PartialAttentionOp op, Value cache,
-                    Value rows, Value init, bool inverse) {
-  int64_t channels = cast<CacheType>(cache.getType()).getRotation();
-  Value signs = LoadGivenOp::create(b, op.getLoc(), cache, ComponentKind::Signs,
-                                    op.getHead());
+/// `rows` rotated as the tokens of a segment are, or back, into `init`.
+static Value rotate(OpBuilder &b, PartialAttentionOp op,
+                    const CacheSegment &segment, Value rows, Value init,
+                    bool inverse) {
+  Value signs = LoadGivenOp::create(b, op.getLoc(), segment.cache,
+                                    ComponentKind::Signs, op.getHead());
   return RotateOp::create(b, op.getLoc(), rows.getType(), rows, signs, init,
-                          channels, inverse);
+                          segment.getType().getRotation(), inverse);
 }
 
 /// Makes `part` read codes of keys as they are stored. With k = H(x - m)
@@ -125,29 +139,49 @@ static void readStoredKeys(PartialAttentionOp part, Value query, Value bias) {
 }
 
 /// The query as codes of keys see it.
-static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op) {
-  if (op.getKey().getType().getRotation() == 0)
+static Value buildStoredQuery(OpBuilder &b, PartialAttentionOp op,
+                              ArrayRef<CacheSegment> keys) {
+  auto isRotated = [](const CacheSegment &segment) {
+    return segment.getType().getRotation() != 0;
+  };
+  if (llvm::none_of(keys, isRotated))
     return op.getQuery();
+  Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getQuery().getType());
-  Value init = tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
-                                       type.getElementType());
-  return rotate(b, op, op.getKey(), op.getQuery(), init, /*inverse=*/false);
+  Value stored =
+      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
+  for (const CacheSegment &segment : keys) {
+    Value rows = extractChannels(b, loc, op.getQuery(), segment);
+    Value place = extractChannels(b, loc, stored, segment);
+    Value part = isRotated(segment)
+                     ? rotate(b, op, segment, rows, place, /*inverse=*/false)
+                     : linalg::CopyOp::create(b, loc, rows, place).getResult(0);
+    stored = insertChannels(b, loc, part, stored, segment);
+  }
+  return stored;
 }
 
 /// What is added to the scores of codes of keys: the op's own bias, if it has
 /// one, and the query times the mean.
-static Value buildStoredBias(OpBuilder &b, PartialAttentionOp op) {
-  if (!op.getKey().getType().getCenterType())
-    return op.getBias();
+static Value buildStoredBias(OpBuilder &b, PartialAttentionOp op,
+                             ArrayRef<CacheSegment> keys) {
   Location loc = op.getLoc();
-  int64_t rows = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
-  Value init = op.getBias();
-  if (!init)
-    init = buildFill(
-        b, loc, tensor::EmptyOp::create(b, loc, {rows}, b.getF32Type()), 0.f);
-  return buildContraction(b, loc, "rc", "c", {op.getQuery(), "rc"},
-                          {loadMeans(b, op, op.getKey()), "c"}, {init, "r"},
-                          buildExtend);
+  Value bias = op.getBias();
+  for (const CacheSegment &segment : keys) {
+    if (!segment.getType().getCenterType())
+      continue;
+    if (!bias) {
+      int64_t rows =
+          cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
+      bias = buildFill(
+          b, loc, tensor::EmptyOp::create(b, loc, {rows}, b.getF32Type()), 0.f);
+    }
+    Value query = extractChannels(b, loc, op.getQuery(), segment);
+    bias = buildContraction(b, loc, "rc", "c", {query, "rc"},
+                            {loadMeans(b, op, segment), "c"}, {bias, "r"},
+                            buildExtend);
+  }
+  return bias;
 }
 
 /// The state that has seen no token.
@@ -164,28 +198,39 @@ static SmallVector<Value> buildIdentity(OpBuilder &b, PartialAttentionOp op) {
   return state;
 }
 
+/// acc[r, c] += sum[r] mean[c].
+static Value addMeans(OpBuilder &b, Location loc, Value sum, Value means,
+                      Value acc) {
+  return buildStructuredOp(
+             b, loc, "rc", "", {{sum, "r"}, {means, "c"}}, {{acc, "rc"}},
+             [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               Value mean = buildExtend(b, loc, ins[1]);
+               return SmallVector<Value>{
+                   buildAdd(b, loc, outs[0], buildMul(b, loc, ins[0], mean))};
+             })
+      .front();
+}
+
 /// Takes the accumulator of `coded`, summed over codes of values as they are
 /// stored, back to values: rotated back, and the mean added for all that was
 /// summed. Then merges the state into `state`.
 static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
+                                            ArrayRef<CacheSegment> values,
                                             SmallVector<Value> coded,
                                             ValueRange state) {
   Location loc = op.getLoc();
-  CacheType type = op.getValue().getType();
   Value &acc = coded[0];
-  if (type.getRotation() != 0)
-    acc = rotate(b, op, op.getValue(), acc, acc, /*inverse=*/true);
-  if (type.getCenterType())
-    acc = buildStructuredOp(
-              b, loc, "rc", "",
-              {{coded[2], "r"}, {loadMeans(b, op, op.getValue()), "c"}},
-              {{acc, "rc"}},
-              [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
-                Value mean = buildExtend(b, loc, ins[1]);
-                return SmallVector<Value>{
-                    buildAdd(b, loc, outs[0], buildMul(b, loc, ins[0], mean))};
-              })
-              .front();
+  for (const CacheSegment &segment : values) {
+    CacheType type = segment.getType();
+    if (type.getRotation() == 0 && !type.getCenterType())
+      continue;
+    Value part = extractChannels(b, loc, acc, segment);
+    if (type.getRotation() != 0)
+      part = rotate(b, op, segment, part, part, /*inverse=*/true);
+    if (type.getCenterType())
+      part = addMeans(b, loc, coded[2], loadMeans(b, op, segment), part);
+    acc = insertChannels(b, loc, part, acc, segment);
+  }
   for (Value &part : coded) {
     auto type = cast<RankedTensorType>(part.getType());
     SmallVector<int64_t> shape = {1};
@@ -216,12 +261,17 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
       getRegions(rewriter, loc, op.getValue().getType(), op.getValueFlushed());
   SmallVector<PartialAttentionOp> parts;
   SmallVector<Value> state(op.getDpsInits()), coded;
-  CacheType valueType = op.getValue().getType();
-  bool isPrepared = valueType.getRotation() != 0 || valueType.getCenterType();
+  SmallVector<CacheSegment> preparedKeys =
+      splitPrepared(rewriter, loc, op.getKey());
+  // Of such rows no channels are chosen.
+  SmallVector<CacheSegment> preparedValues;
+  if (!op.getValueChannels())
+    preparedValues = splitPrepared(rewriter, loc, op.getValue());
+  bool isPrepared = !preparedValues.empty();
   if (isPrepared)
     coded = buildIdentity(rewriter, op);
-  Value query = buildStoredQuery(rewriter, op);
-  Value bias = buildStoredBias(rewriter, op);
+  Value query = buildStoredQuery(rewriter, op, preparedKeys);
+  Value bias = buildStoredBias(rewriter, op, preparedKeys);
   for (const TokenRange &key : keys)
     for (const TokenRange &value : values) {
       bool hasCodes = value.region == TokenRegion::Codes;
@@ -232,7 +282,7 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
       chain.assign(parts.back()->result_begin(), parts.back()->result_end());
     }
   if (isPrepared)
-    state = mergeStoredValues(rewriter, op, coded, state);
+    state = mergeStoredValues(rewriter, op, preparedValues, coded, state);
   rewriter.replaceOp(op, state);
   return parts;
 }

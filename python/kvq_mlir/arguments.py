@@ -1,4 +1,4 @@
-"""Arguments of the API: what type an array or an object is, and where results go."""
+"""Arguments of the API: what type an array or an object is, how kernels take arrays, and where results go."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import numpy as np
 
 from . import _kvq
 
-_ELEMENT_TEXTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
+# By name: bfloat16 is the type that ml_dtypes (JAX, and others) gives NumPy.
+_ELEMENT_TEXTS = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
 
 
 def element_text(name: str, x: np.ndarray) -> str:
-    """MLIR's name of an array's type, "f16" or "f32"; TypeError for another."""
-    text = _ELEMENT_TEXTS.get(x.dtype) if isinstance(x, np.ndarray) else None
+    """MLIR's name of an array's type, "f16", "bf16" or "f32"; TypeError for another."""
+    text = _ELEMENT_TEXTS.get(x.dtype.name) if isinstance(x, np.ndarray) else None
     if text is None:
         found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
-        raise TypeError(f"expected {name} as an array of float16 or float32, got {found}")
+        raise TypeError(f"expected {name} as an array of float16, bfloat16 or float32, got {found}")
     return text
+
+
+def operand(x: np.ndarray) -> np.ndarray:
+    """An array as kernels take it: C-contiguous, bfloat16 as its bits."""
+    return as_bits(np.ascontiguousarray(x))
+
+
+def as_bits(x: np.ndarray) -> np.ndarray:
+    """An array of bfloat16 as its bits, uint16; others as they are."""
+    return x.view(np.uint16) if x.dtype.name == "bfloat16" else x
 
 
 def check_type(name: str, value: object, expected: type) -> None:

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text, output_array
+from .arguments import check_type, element_text, operand, output_array
 from .cache import Cache
 from .compiler import kernel
 from .ir import attention as _ir
 
 _LARGEST = float(np.finfo(np.float32).max)
-_MASK_ELEMENTS = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32", np.dtype(np.bool_): "i8"}
 
 
 def _check_shapes(q: np.ndarray, k: Cache, v: Cache) -> None:
@@ -102,22 +101,21 @@ def _positions(positions: Sequence[int] | np.ndarray | None, batch: int) -> np.n
 
 
 def _mask(mask: np.ndarray | None, q: np.ndarray, longest: int) -> tuple[np.ndarray, str] | None:
-    """The mask as kernels take it, and its element type."""
+    """The mask as kernels take it, and its element type; TypeError for another."""
     if mask is None:
         return None
-    element = _MASK_ELEMENTS.get(mask.dtype) if isinstance(mask, np.ndarray) else None
-    if element is None:
-        found = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
-        raise TypeError(f"expected mask as an array of bool, float16 or float32, got {found}")
+    is_bool = isinstance(mask, np.ndarray) and mask.dtype == np.bool_
+    element = "i8" if is_bool else element_text("mask", mask)
     batch, heads, q_len, _ = q.shape
     if mask.ndim != 4 or mask.shape[0] not in (1, batch) or mask.shape[1] not in (1, heads) or mask.shape[2] != q_len:
         raise _kvq.Error(
             f"expected mask of shape [1 or {batch}, 1 or {heads}, {q_len}, tokens], got {list(mask.shape)}"
         )
     if mask.shape[3] < longest:
-        raise _kvq.Error(f"expected mask with at least the {longest} tokens of the longest sequence, got {mask.shape[3]}")
-    mask = np.ascontiguousarray(mask)
-    return (mask.view(np.int8) if element == "i8" else mask), element
+        raise _kvq.Error(
+            f"expected mask with at least the {longest} tokens of the longest sequence, got {mask.shape[3]}"
+        )
+    return operand(mask).view(np.int8) if is_bool else operand(mask), element
 
 
 def attention(
@@ -142,7 +140,7 @@ def attention(
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
-    q: [batch, q_heads, q_len, dim], float32 or float16. Query head h reads KV head h // (q_heads / kv_heads). scale:
+    q: [batch, q_heads, q_len, dim], float16, bfloat16 or float32. Query head h reads KV head h // (q_heads / kv_heads). scale:
     default 1/sqrt(dim). causal: query i sees the tokens up to its position, otherwise all, as far as the caches still
     hold them. A query that sees no token gives 0.
 
@@ -216,7 +214,7 @@ def attention(
         splits=splits,
         openmp=threads > 1,
     )
-    arguments = [np.ascontiguousarray(q)]
+    arguments = [operand(q)]
     arguments += [array for side in sides for array in side._arrays]
     arguments += [k._lengths, *(side._flushed for side in sides if side.has_window)]
     arguments += [table for side in sides for table in side._tables]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text, output_array
+from .arguments import check_type, element_text, operand, output_array
 from .cache_types import cache_type, has_window
 from .checks import (
     check_border,
@@ -70,7 +70,8 @@ class Cache:
     taken nor shared: appends write where the table says, reorder and fork copy into the pages of their targets.
     ring: of each sequence no more than so many tokens are kept: the first keep_first ones (at least exact_first) and
     the newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence
-    may become, and takes no memory.
+    may become, and takes no memory. With pages, whole ones are written over: those of the first tokens stay, and the
+    entries of the page table behind them are used again, one after the other.
     given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
     [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
     [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim].
@@ -147,12 +148,20 @@ class Cache:
             for component, array in self._given.items():
                 self._storage[component][:] = array
             self._arrays = tuple(self._storage.values())
+            # One of each segment: exact ones write tokens over that others still hold.
+            self._rings = (
+                ()
+                if ring is None
+                else tuple(Ring(batch, ring, keep_first, exact_first, part, page) for part in fmt.formats)
+            )
             self._pages = None if page is None else self._make_pages(components[0].shape[0], page_table)
-            self._ring = None if ring is None else Ring(batch, ring, keep_first, exact_first, fmt.tokens)
             self._lengths = np.zeros(batch, np.int64)
             self._flushed = np.zeros(batch, np.int64)
 
     def _make_pages(self, pages: int, table: np.ndarray | None) -> PageTable:
+        if self._rings:  # those of all segments have as many pages
+            stay, around = self._rings[0].kept // self.page, self._rings[0].rows // self.page
+            return PageTable(self.batch, stay + around, self.page, pages, table, stay)
         beyond = max(self.capacity - self._held, 0)
         rows = beyond // self._flush * self._flush
         return PageTable(self.batch, -(-rows // self.page), self.page, pages, table)
@@ -214,7 +223,8 @@ class Cache:
         starts: Sequence[int] | None = None,
         count_saturated: bool = False,
     ) -> np.ndarray | None:
-        """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16 or float32.
+        """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16, bfloat16 or
+        float32.
 
         counts: how many of them belong to each sequence, the first ones; the rest is padding and is not read. Default:
         all. Tokens may also be packed, [total, kv_heads, head_dim], with starts, batch + 1 ascending rows: those of
@@ -248,12 +258,12 @@ class Cache:
         flushed = (self._flushed,) if self.has_window else ()
         where = (*self._tables, bounds) if packed else (bounds, *self._tables)
         saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
-        arguments = (np.ascontiguousarray(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
+        arguments = (operand(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
         compiled.invoke("append", arguments)
         self._flushed = self._flushed_after(new)
         self._lengths += new
-        if self._ring is not None:
-            self._ring.advance(self._stored)
+        for each in self._rings:
+            each.advance(self._lengths, self._flushed)
         return saturated[0] if saturated else None
 
     def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int]) -> None:
@@ -278,9 +288,11 @@ class Cache:
         if kept.max() > self.capacity:
             raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
         compiled = kernel(_append_ir.store, (self.kv_heads, self.head_dim), element, self.dynamic_type)
-        compiled.invoke("append", (np.ascontiguousarray(x), *self._arrays, found.astype(np.int64)))
+        compiled.invoke("append", (operand(x), *self._arrays, found.astype(np.int64)))
         self._lengths[:] = kept
         self._flushed[:] = 0 if self.format.is_exact else kept
+        for each in self._rings:
+            each.advance(self._lengths, self._flushed)
 
     def _flushed_after(self, new: np.ndarray) -> np.ndarray:
         """Quantized tokens of each sequence once it has so many new ones; 0 for exact formats."""
@@ -320,8 +332,8 @@ class Cache:
         self._lengths[:], self._flushed[:] = self._counts_within(kept)
         if self._pages is not None:
             self._pages.release(self._stored)
-        if self._ring is not None:
-            self._ring.cut(self._lengths)
+        for each in self._rings:
+            each.cut(self._lengths)
 
     def _counts_within(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths and flushed counts of sequences of at most `kept` tokens."""
@@ -344,9 +356,9 @@ class Cache:
         """Pages and ring, once sequence b has become sequence sources[b]."""
         if self._pages is not None:
             self._pages.share(sources, self._stored)
-        if self._ring is not None:
-            self._ring.copy(sources)
-            self._ring.cut(self._lengths)
+        for each in self._rings:
+            each.copy(sources)
+            each.cut(self._lengths)
 
     def fork(self, source: int, targets: Sequence[int], length: int | None = None) -> None:
         """Sequences `targets` become copies of the first `length` tokens of sequence `source` (default: of all it has).
@@ -403,20 +415,21 @@ class Cache:
         out = output_array(out, shape)
         if isinstance(self.format, Segments):
             caches = _kvq.segment_caches(self.dynamic_type)
-            for (begin, end, fmt), (type_, components) in zip(self.format.parts, caches, strict=True):
+            for index, ((begin, end, _), (type_, components)) in enumerate(zip(self.format.parts, caches, strict=True)):
                 part = np.empty((*shape[:3], end - begin), np.float32)
-                self._rebuild(fmt, type_, [self._arrays[component] for component in components], part)
+                self._rebuild(index, type_, [self._arrays[component] for component in components], part)
                 out[..., begin:end] = part
         else:
-            self._rebuild(self.format, self.dynamic_type, self._arrays, out)
+            self._rebuild(0, self.dynamic_type, self._arrays, out)
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
-            if self._ring is not None:
-                out[b, :, self.keep_first : self._ring.oldest(self._lengths)[b]] = 0
+            if self._rings:
+                out[b, :, self.keep_first : self._rings[0].oldest(self._lengths)[b]] = 0
         return out
 
-    def _rebuild(self, fmt: Format, type_: str, arrays: Sequence[np.ndarray], out: np.ndarray) -> None:
-        """Rebuilds what a row of one format, the whole or a segment stored as a cache of some type, holds."""
+    def _rebuild(self, index: int, type_: str, arrays: Sequence[np.ndarray], out: np.ndarray) -> None:
+        """Rebuilds what rows of one format, those of segment `index` or the whole, hold, stored as a cache of a type."""
+        fmt = self.format.formats[index]
         # An exact format keeps its tokens where others keep codes, and has no windows.
         head_dim, has_windows = out.shape[3], not fmt.is_exact
         compiled = kernel(
@@ -432,5 +445,5 @@ class Cache:
             self.ring is not None,
         )
         stored = self._lengths if fmt.is_exact else self._flushed
-        bounds = () if self._ring is None else self._ring.row_bounds(self._lengths, stored)
+        bounds = self._rings[index].row_bounds(self._lengths, stored) if self._rings else ()
         compiled.invoke("rebuild", (*arrays, self._lengths, stored, *bounds, *self._tables, out))

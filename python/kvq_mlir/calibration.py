@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _kvq
 from .arguments import check_type
-from .format import DTYPES, Format
+from .format import DTYPES, Format, Segments
 from .given import Given
 from .ops import quantize
 
@@ -14,19 +14,23 @@ LARGEST_INNER_SCALE = 448  # of f8E4M3FN
 OUTER_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))  # rule R17
 
 
-def calibrate(x: np.ndarray, fmt: Format, signs: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """What `Cache(..., given=...)` takes for `fmt`, from tokens x [batch, kv_heads, tokens, dim], float16 or float32.
+def calibrate(x: np.ndarray, fmt: Format | Segments, signs: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """What `Cache(..., given=...)` takes for `fmt`, from tokens x [batch, kv_heads, tokens, dim], float16, bfloat16 or
+    float32.
 
     A static range is that of all tokens of a head: minmax with a zero, absmax without. An outer scale is such that the
     largest stored scale of a head's tokens is the largest of its type. A mean is that of all tokens of a head. signs:
     int8 [dim] of 1 and -1, those of a rotation, which all else depends on; they are given back. Empty where the format
-    asks for nothing. Raises `Error`, a ValueError, for a wrong shape, for no tokens, and where a range would be zero or
+    asks for nothing. Of `Segments` it is that of each of them. Raises `Error`, a ValueError, for a wrong shape, for no tokens, and where a range would be zero or
     NaN, which no cache takes; TypeError for another dtype.
     """
-    check_type("fmt", fmt, Format)
+    if not isinstance(fmt, Segments):
+        check_type("fmt", fmt, Format)
     if not isinstance(x, np.ndarray) or x.ndim != 4 or not x.shape[0] * x.shape[2]:
         found = list(x.shape) if isinstance(x, np.ndarray) else type(x).__name__
         raise _kvq.Error(f"expected one or more tokens as [batch, kv_heads, tokens, dim], got {found}")
+    if isinstance(fmt, Segments):
+        return _calibrate_segments(x, fmt, signs)
     heads, dim = x.shape[1], x.shape[3]
     tokens = np.ascontiguousarray(x.swapaxes(0, 1)).reshape(1, heads, -1, dim)
     given = {} if signs is None else {"signs": signs}
@@ -40,6 +44,15 @@ def calibrate(x: np.ndarray, fmt: Format, signs: np.ndarray | None = None) -> di
         return given
     for name, part in given.items():
         _kvq.check_given(fmt.rows_type(heads, dim), name, part.tobytes())
+    return given
+
+
+def _calibrate_segments(x: np.ndarray, segments: Segments, signs: np.ndarray | None) -> dict[str, np.ndarray]:
+    given = {}
+    for index, (begin, end, fmt) in enumerate(segments.parts):
+        own_signs = signs[begin:end] if signs is not None and fmt.rotation else None
+        found = calibrate(x[..., begin:end], fmt, own_signs)
+        given |= {f"{name}.{index}": part for name, part in found.items()}
     return given
 
 

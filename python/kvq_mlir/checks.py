@@ -135,5 +135,6 @@ def check_border(cache: Cache, b: int, length: int) -> None:
             f"sequence {b}: {length} tokens end inside a group of {n}; the nearest borders are {border} and "
             f"{border + n} tokens"
         )
-    if cache._ring is not None and length < cache._lengths[b]:
-        cache._ring.check_cut(b, length)
+    if length < cache._lengths[b]:
+        for ring in cache._rings:
+            ring.check_cut(b, length)

@@ -57,6 +57,11 @@ class Format:
         return f"#kvq.format<{self}>"
 
     @property
+    def formats(self) -> tuple[Format]:
+        """The format of all channels: itself."""
+        return (self,)
+
+    @property
     def is_exact(self) -> bool:
         """True for `codes = none`: elements kept as they are."""
         return self._fields["bits"] == 0
@@ -257,6 +262,11 @@ class Segments:
     def attribute(self) -> str:
         """The attribute in MLIR, "#kvq.segments<...>"."""
         return f"#kvq.segments<{self}>"
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """The format of each segment."""
+        return tuple(fmt for _, _, fmt in self.parts)
 
     @property
     def tokens(self) -> int:

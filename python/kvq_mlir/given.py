@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from . import _kvq
+from .arguments import as_bits
 from .format import DTYPES, Component, Format
 
 Given = Mapping[str, np.ndarray]
@@ -30,6 +31,7 @@ def _shape_text(shape: tuple[int, ...]) -> str:
 def _as_stored(component: Component, dtype: np.dtype, array: np.ndarray) -> np.ndarray:
     """A given array in the component's shape; `Error` or TypeError where it is of another shape or type."""
     name, accepted = component.name, _accepted(component)
+    array = as_bits(array) if isinstance(array, np.ndarray) else array
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise TypeError(f"expected given {name} as an array of {dtype}, got {found}")
@@ -53,7 +55,7 @@ def stored_components(fmt: Format, type_: str, given: Given | None) -> Iterator[
             needed = f"expected {', '.join(components)}" if components else "nothing is given to it"
             raise _kvq.Error(f"'{fmt}' has no use for given '{name}': {needed}")
     for name, component in components.items():
-        if name == "signs" and name not in given:
+        if name.partition(".")[0] == "signs" and name not in given:
             given[name] = np.ones(component.shape, np.int8)
         if name not in given:
             expected = " or ".join(_shape_text(shape) for shape in _accepted(component))

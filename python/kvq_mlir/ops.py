@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text
+from .arguments import check_type, element_text, operand
 from .compiler import kernel
 from .format import DTYPES, Format
 from .given import Given, stored_components
@@ -89,7 +89,7 @@ class Quantized:
 
 
 def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantized:
-    """Quantizes x [batch, heads, tokens, dim], float16 or float32, which is also the element type.
+    """Quantizes x [batch, heads, tokens, dim], float16, bfloat16 or float32, which is also the element type.
 
     given: arrays by name that the format asks for, as a `Cache` takes them. Raises `Error`, a ValueError, for a wrong
     shape, for `codes = none`, with both numbers where groups do not divide the tokens or the row, and for what is given
@@ -117,7 +117,7 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     metadata = computed | stored
     out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
     compiled = kernel(_values_ir.quantize, core, fmt.rotated(dim), fmt.row_types(type_), sharing, dim, element)
-    compiled.invoke("quantize", (np.ascontiguousarray(x), *_operands(stored), out.codes, *computed.values()))
+    compiled.invoke("quantize", (operand(x), *_operands(stored), out.codes, *computed.values()))
     return out
 
 
@@ -139,7 +139,7 @@ def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     compiled = kernel(
         _values_ir.count_saturated, fmt.for_heads(heads).core, fmt.rotated(dim), rows, _sharing(fmt, heads), dim, element
     )
-    compiled.invoke("count_saturated", (np.ascontiguousarray(x), *metadata, counts))
+    compiled.invoke("count_saturated", (operand(x), *metadata, counts))
     return counts
 
 

@@ -16,12 +16,16 @@ class PageTable:
 
     A page may belong to several sequences: it is copied for one of them before that one writes to it. With a table
     given, [batch, max_pages] of int64, pages are neither taken nor copied: they are the caller's.
+    stay: of a ring, the first entries that stay; those behind them are used again, one after the other. None without.
 
     Attributes: table, int64 [batch, max_pages]; is_given, whether it is the caller's.
     """
 
-    def __init__(self, batch: int, max_pages: int, page: int, pages: int, table: np.ndarray | None) -> None:
+    def __init__(
+        self, batch: int, max_pages: int, page: int, pages: int, table: np.ndarray | None, stay: int | None = None
+    ) -> None:
         self.page, self.pages, self.is_given = page, pages, table is not None
+        self._max_pages, self._stay = max_pages, stay
         if table is None:
             self.table = np.full((batch, max_pages), ABSENT, np.int64)
             self._count_uses()
@@ -39,7 +43,19 @@ class PageTable:
         self._free = np.flatnonzero(self._uses == 0)[::-1].tolist()
 
     def _pages_of(self, rows: int) -> int:
-        return -(-rows // self.page)
+        """How many pages hold so many rows; of a ring no more than it has."""
+        count = -(-rows // self.page)
+        return count if self._stay is None else min(count, self._max_pages)
+
+    def _entries(self, begin: int, end: int) -> list[int]:
+        """The entries of a page table that hold rows begin to end."""
+        first, last = begin // self.page, -(-end // self.page)
+        if self._stay is None:
+            return list(range(first, last))
+        around = self._max_pages - self._stay
+        last = min(last, first + self._max_pages)  # all of a ring, from there on
+        found = (i if i < self._stay else self._stay + (i - self._stay) % around for i in range(first, last))
+        return list(dict.fromkeys(found))
 
     def prepare(self, rows: np.ndarray, new_rows: np.ndarray) -> list[tuple[int, int]]:
         """Makes pages ready for an append: sequence b holds rows[b] rows and is about to hold new_rows[b].
@@ -54,7 +70,11 @@ class PageTable:
             for b in written:
                 self._check_given(b, int(rows[b]), int(new_rows[b]))
             return []
-        needed = sum(self._pages_of(int(new_rows[b])) - self._pages_of(int(rows[b])) for b in written)
+        needed = sum(
+            int(self.table[b, entry] == ABSENT)
+            for b in written
+            for entry in self._entries(int(rows[b]), int(new_rows[b]))
+        )
         copies = (copy for b in written for copy in self._take_pages(b, int(rows[b]), int(new_rows[b])))
         return self._all_or_nothing(copies, needed)
 
@@ -93,7 +113,7 @@ class PageTable:
         return [(shared, own)]
 
     def _check_given(self, b: int, rows: int, new_rows: int) -> None:
-        for index in range(rows // self.page, self._pages_of(new_rows)):
+        for index in self._entries(rows, new_rows):
             found = int(self.table[b, index])
             if not 0 <= found < self.pages:
                 raise _kvq.Error(
@@ -102,9 +122,12 @@ class PageTable:
 
     def _take_pages(self, b: int, rows: int, new_rows: int) -> list[tuple[int, int]]:
         """A page of its own for what sequence b writes; IndexError where none is left."""
-        copies = self._take_copy(b, rows // self.page) if rows % self.page else []
-        for index in range(self._pages_of(rows), self._pages_of(new_rows)):
-            self.table[b, index] = own = self._free.pop()
+        copies = []
+        for entry in self._entries(rows, new_rows):
+            if self.table[b, entry] != ABSENT:
+                copies += self._take_copy(b, entry)
+                continue
+            self.table[b, entry] = own = self._free.pop()
             self._uses[own] = 1
         return copies
 

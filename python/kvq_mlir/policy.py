@@ -9,7 +9,7 @@ from pathlib import Path
 from . import _kvq
 from .cache import Cache
 from .cache_types import cache_type
-from .format import Format
+from .format import Format, Segments
 
 SIDES = ("keys", "values")
 
@@ -25,7 +25,7 @@ class Choice:
     layer: int
     side: str
     heads: tuple[int, int]
-    format: Format
+    format: Format | Segments
     exact_first: int = 0
     recent: int = 0
     residual: int | None = None
@@ -51,7 +51,7 @@ class Choice:
             windows += f", residual = {self.residual}"
         elif self.recent or self.format.tokens > 1:
             windows += f", recent = {self.recent}"
-        return f"<side = {self.side}, format = #kvq.format<{self.format}>{windows}>"
+        return f"<side = {self.side}, format = {self.format.attribute}{windows}>"
 
     def anywhere(self) -> Choice:
         """The same of as many heads, from head 0 on, of layer 0: equal for all that are kept alike."""
@@ -69,9 +69,10 @@ class Choice:
         return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **self.windows, **self.storage)
 
 
-def _fields(attribute: str) -> str:
-    """What `Format` takes, of "#kvq.format<...>"."""
-    return attribute.removeprefix("#kvq.format<").removesuffix(">")
+def _format_of(attribute: str) -> Format | Segments:
+    """That of "#kvq.format<...>" or "#kvq.segments<...>"."""
+    kind, _, fields = attribute.removesuffix(">").partition("<")
+    return Segments(fields) if kind == "#kvq.segments" else Format(fields)
 
 
 class Policy:
@@ -104,7 +105,7 @@ class Policy:
         heads beyond its own.
         """
         return [
-            Choice(layer, side, (first, end), Format(_fields(text)), exact_first, recent or 0, residual)
+            Choice(layer, side, (first, end), _format_of(text), exact_first, recent or 0, residual)
             for layer, side, first, end, text, exact_first, recent, residual in self._policy.choose(
                 layers, kv_heads, list(sides)
             )

@@ -247,9 +247,9 @@ def make_report(shape: Shape, sides: dict[str, Side], tokens: int, concurrency: 
 
 def add_step(result: dict, shape: Shape, choices: list[Choice], dtype: str, splits: int) -> None:
     """Adds what a decode step needs beside the caches, and with it the peak. Null for latent rows, whose attention over
-    one cache cannot be compiled, and for segments, which no policy can say."""
+    one cache cannot be compiled."""
     result["decode_step"] = None
-    if shape.latent_values is not None or any(isinstance(choice.format, Segments) for choice in choices):
+    if shape.latent_values is not None:
         return
     step = measure_step(shape, choices, result["concurrency"], dtype, splits)
     result["decode_step"] = step

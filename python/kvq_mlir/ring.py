@@ -5,27 +5,36 @@ from __future__ import annotations
 import numpy as np
 
 from . import _kvq
+from .format import Format
 
 
 class Ring:
-    """Of each of `batch` sequences the first `keep_first` tokens and the newest, `ring` in all.
+    """Of each of `batch` sequences the first `keep_first` tokens and the newest, `ring` in all, of one format.
 
     Of quantized tokens (all, in an exact format), counted from the end of the exact first ones, the first `kept` rows
-    stay and the newest `rows` go round, both whole groups of n. Attributes: newest, tokens beside the first ones; lost,
+    stay and the newest `rows` go round, both whole groups of n, or whole pages. Attributes: newest, tokens beside the first ones; lost,
     int64 [batch]: rows kept to lost[b] of sequence b have been written over.
     """
 
-    def __init__(self, batch: int, ring: int, keep_first: int, exact_first: int, n: int) -> None:
-        self.keep_first, self.newest, self._exact_first, self._group = keep_first, ring - keep_first, exact_first, n
-        self.kept, self.rows = (-(-tokens // n) * n for tokens in (keep_first - exact_first, self.newest))
+    def __init__(
+        self, batch: int, ring: int, keep_first: int, exact_first: int, fmt: Format, page: int | None = None
+    ) -> None:
+        self.keep_first, self.newest = keep_first, ring - keep_first
+        self._is_exact, self._group = fmt.is_exact, fmt.tokens
+        self._exact_first = 0 if fmt.is_exact else exact_first
+        size = page or self._group
+        self.kept, self.rows = (
+            -(-tokens // size) * size for tokens in (keep_first - self._exact_first, self.newest)
+        )
         self.lost = np.zeros(batch, np.int64)
 
     def oldest(self, lengths: np.ndarray) -> np.ndarray:
         """The oldest token beside the first ones that sequences of these lengths hold."""
         return np.maximum(self.keep_first, lengths - self.newest)
 
-    def advance(self, stored: np.ndarray) -> None:
-        """Sequences have come to hold stored[b] quantized tokens."""
+    def advance(self, lengths: np.ndarray, flushed: np.ndarray) -> None:
+        """Sequences have come to hold so many tokens, and so many quantized ones."""
+        stored = lengths if self._is_exact else flushed
         np.maximum(self.lost, stored - self.rows, out=self.lost)
 
     def check_cut(self, b: int, length: int) -> None:

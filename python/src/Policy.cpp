@@ -65,7 +65,7 @@ static nb::tuple toTuple(int64_t layer, const std::string &side,
   int64_t exactFirst = 0;
   std::optional<int64_t> recent, residual;
   if (PolicyEntryAttr entry = part.entry) {
-    format = entry.getFormat();
+    format = entry.getRowFormat();
     exactFirst = entry.getExactFirst();
     recent = entry.getRecent();
     residual = entry.getResidual();

@@ -5,6 +5,11 @@ module attributes {kvq.policy = #kvq.policy<<side = keys>>} {}
 
 // -----
 
+// expected-error@+1 {{expected a format or #kvq.segments, got 7 : i64}}
+module attributes {kvq.policy = #kvq.policy<<format = 7>>} {}
+
+// -----
+
 // expected-error@+1 {{expected one of side, layers, heads, format, exact_first, recent, residual, got 'layer'}}
 module attributes {kvq.policy = #kvq.policy<<layer = 3, format = #kvq.format<codes = none>>>} {}
 

@@ -43,12 +43,6 @@ func.func private @f(!kvq.cache<1x8x?x128xf16, #f, recent = 7, ring = 8, keep_fi
 // -----
 
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16>
-// expected-error@+1 {{expected either a ring or pages, got ring = 8 and page = 16}}
-func.func private @f(!kvq.cache<1x8x?x128xf16, #f, page = 16, ring = 8>)
-
-// -----
-
-#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
 func.func @capacity(%i: index) {
   // expected-error@+1 {{expected no capacity operand, as the storage of a ring does not depend on it}}
   %c = kvq.empty(%i) : !kvq.cache<1x8x?x128xf16, #f, ring = 8>

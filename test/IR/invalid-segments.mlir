@@ -147,8 +147,8 @@ func.func @tile_of_segments(%c: !c, %i: index) {
 
 #a = #kvq.format<codes = i8, group = [1, *], scale = f32>
 #s = #kvq.segments<[0:512] = #a, [512:576] = none>
-// expected-error@+1 {{expected no ring with segments, got ring = 64}}
-func.func private @f(!kvq.cache<1x1x8x576xf16, #s, ring = 64>)
+// expected-error@+1 {{segment [0:512]: expected a ring of more tokens than keep_first = 64, got 64}}
+func.func private @f(!kvq.cache<1x1x8x576xf16, #s, ring = 64, keep_first = 64>)
 
 // -----
 
@@ -160,8 +160,8 @@ func.func private @f(!kvq.cache<1x1x8x576xf16, #s, recent = 4, page = 16>)
 // -----
 
 #a = #kvq.format<codes = i8, group = [1, *], scale = f32, rotate = hadamard<64>>
-#s = #kvq.segments<[0:512] = #a, [512:576] = none>
-// expected-error@+1 {{segment [0:512]: expected no rotation and no center in a segment, got #kvq.format<codes = i8}}
+#s = #kvq.segments<[0:480] = #a, [480:576] = none>
+// expected-error@+1 {{segment [0:480]: rotation of 64 channels does not divide head_dim 480}}
 func.func private @f(!kvq.cache<1x1x8x576xf16, #s>)
 
 // -----

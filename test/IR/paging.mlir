@@ -10,9 +10,11 @@
 // CHECK-DAG: ![[PLAIN:[a-z0-9]+]] = !kvq.cache<2x2x?x16xf16, #{{.*}}, page = 16>
 // CHECK-DAG: ![[WINDOW:[a-z0-9]+]] = !kvq.cache<2x2x256x16xf16, #{{.*}}, exact_first = 4, recent = 64, page = 96>
 // CHECK-DAG: ![[RESIDUAL:[a-z0-9]+]] = !kvq.cache<2x2x?x16xf16, #{{.*}}, residual = 64, page = 32>
+// CHECK-DAG: ![[RING:[a-z0-9]+]] = !kvq.cache<2x2x?x16xf16, #{{.*}}, residual = 64, page = 32, ring = 200, keep_first = 3>
 !plain = !kvq.cache<2x2x?x16xf16, #i4, page = 16>
 !window = !kvq.cache<2x2x256x16xf16, #u4, page = 96, recent = 64, exact_first = 4>
 !residual = !kvq.cache<2x2x?x16xf16, #u4, residual = 64, page = 32>
+!ring = !kvq.cache<2x2x?x16xf16, #u4, residual = 64, page = 32, ring = 200, keep_first = 3>
 
 // CHECK-LABEL: func.func @ops(
 func.func @ops(%x: tensor<2x2x?x16xf16>, %y: tensor<?x2x16xf16>, %n: tensor<2xi64>,
@@ -65,4 +67,11 @@ func.func @shift(%p: !plain, %w: !window, %n: tensor<2xi64>, %t: tensor<2x?xi64>
   %1 = kvq.shift drop(%n, %n : tensor<2xi64>, tensor<2xi64>) lengths(%n : tensor<2xi64>)
       flushed(%n : tensor<2xi64>) pages(%u : tensor<2x4xi64>) into(%w : !window) -> !window
   return %0, %1 : !plain, !window
+}
+
+// CHECK-LABEL: func.func @ring_of_pages(
+// CHECK: kvq.empty pages(%{{.*}}) : ![[RING]]
+func.func @ring_of_pages(%i: index) -> !ring {
+  %c = kvq.empty pages(%i) : !ring
+  return %c : !ring
 }

@@ -10,6 +10,8 @@
 // CHECK-DAG: !kvq.cache<1x1x?x576xbf16, #kvq.segments<[0:512] = #[[LATENT]], [512:576] = none, row = [codes.0, scale.0, values.1]>>
 // CHECK-DAG: #[[LATENT_IN_ROW:[a-z0-9]+]] = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32, range = absmax, layout = #kvq.layout<codes = planar, row = [codes, scale, skip<128>]>>
 // CHECK-DAG: #[[ROPE_IN_ROW:[a-z0-9]+]] = #kvq.format<codes = none, layout = #kvq.layout<codes = planar, row = [skip<528>, values]>>
+// CHECK-DAG: #[[ROTATED:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 128], scale = f16, range = absmax, rotate = hadamard<128>, center = bf16>
+// CHECK-DAG: ![[RING_CACHE:[a-z0-9]+]] = !kvq.cache<1x1x?x576xbf16, #kvq.segments<[0:512] = #[[ROTATED]], [512:576] = none>, ring = 64, keep_first = 4>
 #latent = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32>
 #row = #kvq.segments<[0:512] = #latent, [512:576] = none>
 !row = !kvq.cache<1x1x?x576xbf16, #row, exact_first = 4, recent = 16>
@@ -56,3 +58,9 @@ func.func @row(%records: tensor<1x1x?x656xi8>) -> (!latent_in_row, !rope_in_row)
   %rope = kvq.extract_segment %c[1] : !joined -> !rope_in_row
   return %latent, %rope : !latent_in_row, !rope_in_row
 }
+
+// A ring, and what acts before quantization in a segment.
+
+// CHECK: func.func private @ring(![[RING_CACHE]])
+#rotated = #kvq.format<codes = i4, group = [1, 128], scale = f16, rotate = hadamard<128>, center = bf16>
+func.func private @ring(!kvq.cache<1x1x?x576xbf16, #kvq.segments<[0:512] = #rotated, [512:576] = none>, ring = 64, keep_first = 4>)

@@ -240,3 +240,14 @@ module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 0>>} {
     return %0 : !exact
   }
 }
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#row = #kvq.segments<[0:32] = #f, [32:48] = none>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #row>>} {
+  // expected-error@+1 {{policy of the keys without a layer: expected segments up to head_dim 64, the last one ends at 48}}
+  func.func private @segments(!exact)
+}

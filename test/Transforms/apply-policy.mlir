@@ -216,3 +216,42 @@ module attributes {kvq.policy = #kvq.policy<<heads = [0], format = #f>>} {
     return %0 : !exact
   }
 }
+
+// -----
+
+// A row of several formats; its windows are those of the segment with codes.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#row = #kvq.segments<[0:32] = #f, [32:64] = none>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// CHECK: !cache = !kvq.cache<1x2x?x64xf16, #kvq.segments<[0:32] = #format, [32:64] = none>, recent = 4>
+module attributes {kvq.policy = #kvq.policy<<side = keys, format = #row, recent = 4>>} {
+  // CHECK-LABEL: func.func @segments(
+  // CHECK-SAME:    %{{.*}}: !cache {kvq.side = #kvq.side<keys>}, %[[F:.*]]: tensor<1xi64>,
+  func.func @segments(%c: !exact {kvq.side = #kvq.side<keys>}, %x: tensor<1x2x1x64xf16>, %n: tensor<1xi64>) -> !exact {
+    // CHECK: kvq.append ins(%{{.*}}) lengths(%{{.*}}) flushed(%[[F]] : tensor<1xi64>) into(%{{.*}} : !cache) -> !cache
+    %0 = kvq.append ins(%x : tensor<1x2x1x64xf16>) lengths(%n : tensor<1xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}
+
+// -----
+
+// Slots of tokens serve the heads of each entry.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<2x4x?x64xf16, #kvq.format<codes = none>, page = 16>
+
+module attributes {kvq.policy = #kvq.policy<<heads = [1:4], format = #f>>} {
+  // CHECK-LABEL: func.func @slots(
+  // CHECK-SAME:    %[[C0:.*]]: !cache {{{.*}}}, %[[C1:.*]]: !cache1 {{{.*}}}, %[[X:.*]]: tensor<?x4x64xf16>, %[[S:.*]]: tensor<?xi64>)
+  // CHECK:         %[[X0:.*]] = tensor.extract_slice %[[X]][0, 0, 0] [%{{.*}}, 1, 64] [1, 1, 1]
+  // CHECK:         kvq.append ins(%[[X0]] : tensor<?x1x64xf16>) slots(%[[S]] : tensor<?xi64>) into(%[[C0]] : !cache)
+  // CHECK:         %[[X1:.*]] = tensor.extract_slice %[[X]][0, 1, 0] [%{{.*}}, 3, 64] [1, 1, 1]
+  // CHECK:         kvq.append ins(%[[X1]] : tensor<?x3x64xf16>) slots(%[[S]] : tensor<?xi64>) into(%[[C1]] : !cache1)
+  func.func @slots(%c: !exact {kvq.side = #kvq.side<keys>}, %x: tensor<?x4x64xf16>, %slots: tensor<?xi64>) -> !exact {
+    %0 = kvq.append ins(%x : tensor<?x4x64xf16>) slots(%slots : tensor<?xi64>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}

@@ -64,3 +64,32 @@ func.func @load(%c: !v, %i: index, %lo: index, %hi: index) -> tensor<?x64xf16> {
   %0 = kvq.load_tile %c <codes> at [%i, %i] tokens [%lo to %hi] {tile = 64} : !v -> tensor<?x64xf16>
   return %0 : tensor<?x64xf16>
 }
+
+// -----
+
+// In pages of 16 tokens the ring is one page of first tokens and two of others:
+// pages are numbered round the ring before their table is read.
+
+!p = !kvq.cache<2x3x?x64xf16, #kvq.format<codes = none>, page = 16, ring = 30, keep_first = 2>
+
+// CHECK-LABEL: func.func @pages(
+// CHECK-SAME:    %[[POOL:[^:]*]]: tensor<?x3x16x64xf16>, %[[I:[^:]*]]: index, {{.*}}, %[[TABLE:[^:]*]]: tensor<2x3xi64>
+// CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[C16:.*]] = arith.constant 16 : index
+// CHECK:         scf.for %[[TURN:.*]] = %{{.*}} iter_args
+// CHECK:           %[[PAGE:.*]] = arith.divui %[[FIRST:.*]], %[[C16]]
+// CHECK:           %[[OVER:.*]] = arith.subi %[[PAGE]], %[[C1]]
+// CHECK:           %[[BEYOND:.*]] = arith.maxsi %[[OVER]], %[[C0]]
+// CHECK:           %[[ROUND:.*]] = arith.remui %[[BEYOND]], %[[C2]]
+// CHECK:           %[[SLOT:.*]] = arith.addi %[[ROUND]], %[[C1]]
+// CHECK:           %[[ENTRY:.*]] = arith.minsi %[[PAGE]], %[[SLOT]]
+// CHECK:           tensor.extract %[[TABLE]][%[[I]], %[[ENTRY]]]
+// CHECK:           %[[ROW:.*]] = arith.remui %[[FIRST]], %[[C16]]
+// CHECK:           tensor.extract_slice %[[POOL]][%{{.*}}, %{{.*}}, %[[ROW]], 0]
+func.func @pages(%c: !p, %i: index, %lo: index, %hi: index, %t: tensor<2x3xi64>) -> tensor<?x64xf16> {
+  %0 = kvq.load_tile %c <codes> at [%i, %i] tokens [%lo to %hi] pages(%t : tensor<2x3xi64>) {tile = 64}
+      : !p -> tensor<?x64xf16>
+  return %0 : tensor<?x64xf16>
+}

@@ -56,3 +56,55 @@ func.func @decode(%q: tensor<1x8x1x64xf32>, %k: !kc, %v: !vc, %n: tensor<1xi64>,
       outs(%out : tensor<1x8x1x64xf32>) {scale = 0.125 : f32, causal} -> tensor<1x8x1x64xf32>
   return %r : tensor<1x8x1x64xf32>
 }
+
+// -----
+
+// What acts before quantization is that of each segment: channels that are not
+// rotated are copied into the query that codes see, the bias is the sum of all
+// means, and each segment of the accumulator is taken back by itself.
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f16, rotate = hadamard<32>>
+#b = #kvq.format<codes = i8, group = [1, *], scale = f16, center = f16>
+!c = !kvq.cache<1x2x?x72xf16, #kvq.segments<[0:32] = #a, [32:40] = none, [40:72] = #b>>
+
+// TILE-LABEL: func.func @segments
+// TILE-SAME:    %[[Q:[^:]*]]: tensor<4x72xf32>, %[[C:[^:]*]]: !{{[^,]*}},
+// TILE:         %[[K0:.*]] = kvq.extract_segment %[[C]][0]
+// TILE:         %[[K2:.*]] = kvq.extract_segment %[[C]][2]
+// TILE:         %[[V0:.*]] = kvq.extract_segment %[[C]][0]
+// TILE:         %[[V2:.*]] = kvq.extract_segment %[[C]][2]
+// TILE:         %[[Q0:.*]] = tensor.extract_slice %[[Q]][0, 0] [4, 32]
+// TILE:         %[[P0:.*]] = tensor.extract_slice %[[STORED:.*]][0, 0] [4, 32]
+// TILE:         %[[SIGNS:.*]] = kvq.load_given %[[K0]] <signs>
+// TILE:         %[[HQ:.*]] = kvq.rotate hadamard<32> ins(%[[Q0]], %[[SIGNS]] : {{.*}}) outs(%[[P0]] :
+// TILE:         %[[S0:.*]] = tensor.insert_slice %[[HQ]] into %[[STORED]][0, 0] [4, 32]
+// TILE:         %[[Q1:.*]] = tensor.extract_slice %[[Q]][0, 32] [4, 8]
+// TILE:         %[[COPY:.*]] = linalg.copy ins(%[[Q1]]
+// TILE:         %[[S1:.*]] = tensor.insert_slice %[[COPY]] into %[[S0]][0, 32] [4, 8]
+// TILE:         %[[S2:.*]] = tensor.insert_slice %{{.*}} into %[[S1]][0, 40] [4, 32]
+// TILE:         %[[Q2:.*]] = tensor.extract_slice %[[Q]][0, 40] [4, 32]
+// TILE:         %[[MEANS:.*]] = kvq.load_given %[[K2]] <means>
+// TILE:         %[[MU:.*]] = tensor.collapse_shape %[[MEANS]]
+// TILE:         %[[BIAS:.*]] = linalg.generic {{.*}} ins(%[[Q2]], %[[MU]] : tensor<4x32xf32>, tensor<32xf16>)
+// TILE:         %[[LOOP:.*]]:3 = scf.for
+// TILE:           kvq.partial_attention ins(%[[S2]], {{.*}} bias(%[[BIAS]] : tensor<4xf32>)
+// TILE:         %[[A0:.*]] = tensor.extract_slice %[[LOOP]]#0[0, 0] [4, 32]
+// TILE:         %[[VS:.*]] = kvq.load_given %[[V0]] <signs>
+// TILE:         %[[BACK:.*]] = kvq.rotate hadamard<32> inverse ins(%[[A0]], %[[VS]]
+// TILE:         %[[ACC:.*]] = tensor.insert_slice %[[BACK]] into %[[LOOP]]#0[0, 0] [4, 32]
+// TILE:         %[[A2:.*]] = tensor.extract_slice %[[ACC]][0, 40] [4, 32]
+// TILE:         %[[VM:.*]] = kvq.load_given %[[V2]] <means>
+// TILE:         linalg.generic {{.*}} ins(%[[LOOP]]#2, %{{.*}} : tensor<4xf32>, tensor<32xf16>) outs(%[[A2]]
+// TILE:         tensor.insert_slice %{{.*}} into %[[ACC]][0, 40] [4, 32]
+// TILE:         kvq.merge_partials
+
+// BUFFER-LABEL: func.func @segments
+func.func @segments(%q: tensor<4x72xf32>, %c: !c, %b: index, %h: index, %lo: index, %hi: index, %f: index,
+    %acc: tensor<4x72xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x72xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %r:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x72xf32>, !c, !c)
+      at [%b, %h] tokens [%lo to %hi] flushed [%f, %f]
+      outs(%acc, %max, %sum : tensor<4x72xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x72xf32>, tensor<4xf32>, tensor<4xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x72xf32>, tensor<4xf32>, tensor<4xf32>
+}

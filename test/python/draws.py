@@ -55,9 +55,9 @@ VALUES: dict[str, tuple] = {
     "layout": ("", "stream", "bias", "record", "row", "pairs", "tiles", "tiled row"),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
-    "storage": ("contiguous", "pages", "given pages", "ring"),
-    "dtype": ("f16", "f32"),
-    "input": ("f16", "f32"),
+    "storage": ("contiguous", "pages", "given pages", "ring", "ring of pages"),
+    "dtype": ("f16", "bf16", "f32"),
+    "input": ("f16", "bf16", "f32"),
     "dim": (64, 80, 96, 128),
     "batch": (1, 3),
     "heads": (1, 2),
@@ -204,11 +204,13 @@ def complete(rng: np.random.Generator, fields: Fields) -> str:
     }[fields["window"]]
     exact = window.get("recent", 0) or window.get("residual", 0)  # tokens that a ring has to keep
     keep_first = fields["exact_first"] + int(rng.integers(0, 3))
+    ring = dict(ring=keep_first + exact + fields["q_len"] + int(rng.integers(0, 20)), keep_first=keep_first)
     storage = {
         "contiguous": {},
         "pages": dict(page=n * int(rng.integers(1, 6))),
         "given pages": dict(page=n * int(rng.integers(1, 6)), given=True),
-        "ring": dict(ring=keep_first + exact + fields["q_len"] + int(rng.integers(0, 20)), keep_first=keep_first),
+        "ring": ring,
+        "ring of pages": dict(**ring, page=n * int(rng.integers(1, 6))),
     }[fields["storage"]]
     lengths = rng.integers(0, 60, fields["batch"])
     lengths[rng.integers(fields["batch"])] = int(rng.integers(20, 60))
@@ -278,7 +280,7 @@ def run(text: str) -> None:
         tokens = max(counts) + int(rng.integers(0, 2))
         for side in ((cache, oracle), (exact, exact_oracle)):
             x = values(rng, (batch, heads, tokens, dim), case["input"])
-            if case["dtype"] == "f32":  # the largest float32, for an infinite element, is too much for any sum
+            if case["dtype"] != "f16":  # the largest number, for an infinite element, is too much for any sum
                 x[np.isinf(x)] = 1e4
             for b, count in enumerate(counts):
                 x[b, :, count:] = np.nan  # padding

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -78,7 +79,7 @@ def test_error_is_a_value_error():
 
 
 @pytest.mark.parametrize("text", [I8, I4, PER_CHANNEL, "codes = ui2, group = [1, 16], scale = f16, zero = min f16"])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_quantize_round_trip(text, dtype):
     fmt = kvq.Format(text)
     x = tokens(2, 3, 64, 64, dtype=dtype)
@@ -119,8 +120,8 @@ def test_quantize_no_tokens():
         (tokens(1, 2, 4, 80), I4, kvq.Error, "32.*80|80.*32"),
         (tokens(2, 4, 64), I4, kvq.Error, "3 axes"),
         (tokens(1, 2, 4, 64), "codes = none", kvq.Error, "nothing to quantize"),
-        (tokens(1, 2, 4, 64, dtype=np.float64), I4, TypeError, "float16 or float32, got float64"),
-        ([[1.0]], I4, TypeError, "float16 or float32, got list"),
+        (tokens(1, 2, 4, 64, dtype=np.float64), I4, TypeError, "float16, bfloat16 or float32, got float64"),
+        ([[1.0]], I4, TypeError, "float16, bfloat16 or float32, got list"),
     ],
 )
 def test_quantize_errors(x, text, error, message):
@@ -194,8 +195,26 @@ def test_storage_is_live_and_padding_is_not_written():
     assert np.array_equal(codes[0, :, :5], z.codes[0]) and np.array_equal(codes[1, :, :3], z.codes[1, :, :3])
 
 
+def test_bfloat16():
+    """Arrays of ml_dtypes go in; what a cache stores is their bits, which are what a mean may be given as too."""
+    x = tokens(1, 2, 9, 64).astype(ml_dtypes.bfloat16)
+    exact = kvq.Cache(1, 2, 9, 64, kvq.Format("codes = none"), "bf16")
+    exact.append(x)
+    exact_bits = exact.storage()["values"]
+    assert exact_bits.dtype == np.uint16 and np.array_equal(exact_bits, x.view(np.uint16))
+    q = tokens(1, 4, 1, 64).astype(ml_dtypes.bfloat16)
+    found = kvq.attention(q, exact, exact)
+    np.testing.assert_allclose(found, kvq.attention(q.astype(np.float32), exact, exact), rtol=1e-5)
+    fmt = kvq.Format(I8 + ", center = bf16")
+    means = x.astype(np.float32).mean(axis=2)[0].astype(ml_dtypes.bfloat16)
+    z = kvq.quantize(x, fmt, {"means": means})
+    assert np.array_equal(z.codes, kvq.quantize(x, fmt, {"means": means.view(np.uint16)}).codes)
+    with pytest.raises(TypeError, match="expected x as an array of float16, bfloat16 or float32, got uint16"):
+        kvq.quantize(x.view(np.uint16), fmt)
+
+
 @pytest.mark.parametrize("text", ["codes = none", I8, I4, PER_CHANNEL])
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
 @pytest.mark.parametrize("exact_first, recent", [(0, 0), (3, 40)])
 def test_dequantize_a_cache(text, dtype, exact_first, recent):
     if text == "codes = none" and recent:
@@ -203,7 +222,7 @@ def test_dequantize_a_cache(text, dtype, exact_first, recent):
     cache = kvq.Cache(2, 2, 150, 64, kvq.Format(text), dtype, exact_first=exact_first, recent=recent, fill=0xFF)
     x = tokens(2, 2, 120, 64)
     cache.append(x, counts=[120, 90])
-    elements = x.astype({"f16": np.float16, "f32": np.float32}[dtype])
+    elements = x.astype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}[dtype])
     y = cache.dequantize()
     assert (y.shape, y.dtype) == (x.shape, np.float32)
     assert not y[1, :, 90:].any()
@@ -278,7 +297,7 @@ def test_cache_errors(arguments, message):
         (tokens(2, 2, 4, 64), [0, 5], kvq.Error, "sequence 1: expected a count from 0 to the 4 tokens given, got 5"),
         (tokens(2, 2, 4, 64), [-1, 0], kvq.Error, "sequence 0: .* got -1"),
         (tokens(2, 2, 9, 64), [0, 9], kvq.Error, "cache full: sequence 1 holds 2 tokens and cannot take 9 more.* 10"),
-        (tokens(2, 2, 4, 64, dtype=np.float64), None, TypeError, "float16 or float32, got float64"),
+        (tokens(2, 2, 4, 64, dtype=np.float64), None, TypeError, "float16, bfloat16 or float32, got float64"),
         (tokens(2, 2, 4, 64).astype(np.int8), None, TypeError, "got int8"),
     ],
 )
@@ -353,7 +372,7 @@ def test_one_kernel_serves_every_capacity_and_query_length():
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 1, 32), np.float32)), kvq.Error, r"\(1, 4, 1, 64\), got .*32\)"),
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 1, 64))), kvq.Error, "float32 .*, got float64"),
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 2, 64), np.float32)[:, :, ::2]), kvq.Error, "contiguous"),
-        (tokens(1, 4, 1, 64, dtype=np.float64), {}, TypeError, "float16 or float32, got float64"),
+        (tokens(1, 4, 1, 64, dtype=np.float64), {}, TypeError, "float16, bfloat16 or float32, got float64"),
     ],
 )
 def test_attention_errors(q, options, error, message):

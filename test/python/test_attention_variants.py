@@ -239,7 +239,7 @@ ERRORS = [
     (dict(window=3, window_first=-1), kvq.Error, "expected window_first of at least 0 tokens, got -1"),
     (dict(mask=np.ones((1, 1, 1, 9), bool)), kvq.Error, "at least the 10 tokens of the longest sequence, got 9"),
     (dict(mask=np.ones((1, 3, 1, 10), bool)), kvq.Error, r"\[1 or 2, 1 or 4, 1, tokens\], got \[1, 3, 1, 10\]"),
-    (dict(mask=np.ones((1, 1, 1, 10), np.int32)), TypeError, "mask as an array of bool, float16 or float32, got int32"),
+    (dict(mask=np.ones((1, 1, 1, 10), np.int32)), TypeError, "mask as an array of float16, bfloat16 or float32, got int32"),
     (dict(value_channels=(0, 40)), kvq.Error, r"expected value_channels within 32 channels of a row, got \[0, 40\]"),
     (dict(value_channels=(0, 12)), kvq.Error, "cut a group of 32 channels at channel 12"),
 ]

@@ -6,6 +6,7 @@ A failing test prints its seed; `KVQ_SEED=<seed>` runs it again with the same ca
 import itertools
 import os
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -33,8 +34,8 @@ ZEROS = tuple(
 )
 RANGES = ("", "clip<0.9>", "clip<0.37>", "search<1>", "search<7>")
 CODEBOOK_RANGES = ("rms", "norm")
-FLOATS = ("f16", "f32")
-DTYPES = {"f16": np.float16, "f32": np.float32}
+DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+FLOATS = tuple(DTYPES)
 
 
 def is_format(codes: str, scale: str, zero: str) -> bool:

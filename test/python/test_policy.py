@@ -104,6 +104,57 @@ def test_compiled_code_under_a_policy_is_that_of_caches_made_by_hand(rng):
     assert max(cache.flushed.max() for _, cache in expected[1, "keys"]) >= 8
 
 
+def test_packed_tokens_and_segments_under_a_policy(rng):
+    """Packed tokens by starts, and by slots of pages, into ranges of heads and rows of several formats."""
+    batch, page = 2, 8
+    entries = """
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#row = #kvq.segments<[0:16] = #kvq.format<codes = i4, group = [1, 16], scale = f16>, [16:32] = none>
+module attributes {{kvq.policy = #kvq.policy<<side = keys, heads = [1:4], format = #f>, <side = values, heads = [1:4], format = #row>>}} {{{body}}}
+"""
+    whole = f"{batch}x{HEADS}x?x{DIM}xf16, #kvq.format<codes = none>, page = {page}"
+    cache, x = f"!kvq.cache<{whole}>", f"tensor<?x{HEADS}x{DIM}xf32>"
+    n, table = f"tensor<{batch}xi64>", f"tensor<{batch}x?xi64>"
+    body = f"""
+func.func @step(%x: {x}, %n: {n}, %table: {table}, %starts: tensor<{batch + 1}xi64>, %y: {x}, %slots: tensor<?xi64>,
+    %k: {cache} {{kvq.side = #kvq.side<keys>}}, %v: {cache} {{kvq.side = #kvq.side<values>}}) -> ({cache}, {cache}) {{
+  %k1 = kvq.append ins(%x : {x}) lengths(%n : {n}) pages(%table : {table}) starts(%starts : tensor<{batch + 1}xi64>)
+      into(%k : {cache}) -> {cache}
+  %v1 = kvq.append ins(%y : {x}) slots(%slots : tensor<?xi64>) into(%v : {cache}) -> {cache}
+  return %k1, %v1 : {cache}, {cache}
+}}"""
+    kernel = _kvq.compile(entries.format(body=body))
+    pages = rng.permutation(10)[:8].reshape(batch, 4)
+    made = []
+    for _ in range(2):
+        choices = kvq.Policy(entries.format(body="")).choose(1, HEADS)
+        options = dict(page=page, pages=10, page_table=pages, fill=0xFF)
+        made.append(
+            [
+                kvq.Cache(batch, end - first, 30, DIM, choice.format, **options)
+                for choice in choices
+                for first, end in [choice.heads]
+            ]
+        )
+    found, expected = made
+    assert [cache.kv_heads for cache in found] == [1, 3, 1, 3]
+    assert isinstance(found[3].format, kvq.Segments)
+
+    x, y = (rng.standard_normal((20, HEADS, DIM)).astype(np.float32) for _ in range(2))
+    starts, zeros = np.array([1, 8, 19]), np.zeros(batch, np.int64)
+    slots = np.array([pages[0, t // page] * page + t % page for t in range(20)])
+    arrays = [array for cache in found for array in cache.storage().values()]
+    kernel.invoke("step", [x, zeros, pages, starts, y, slots, *arrays])
+    for cache, (a, b) in zip(expected, [(0, 1), (1, 4)] * 2, strict=True):
+        if cache in expected[:2]:
+            cache.append(x[:, a:b], starts=starts)
+        else:
+            cache.store(y[:, a:b], slots, [20, 0])
+    for cache, other in zip(expected, found, strict=True):
+        for name, array in cache.storage().items():
+            assert np.array_equal(array.view(np.uint8), other.storage()[name].view(np.uint8)), name
+
+
 def test_choices():
     choices = kvq.Policy(POLICY.format(body="")).choose(3, HEADS)
     assert [(c.layer, c.side, c.heads, c.format.codes) for c in choices] == [

@@ -47,8 +47,9 @@ def check(cache: kvq.Cache, oracle: reference.Cache) -> None:
             continue
         flushed = int(cache.flushed[b])
         groups = np.unique(np.flatnonzero(held[first : first + flushed]) // n)
-        kept = -(-(cache.keep_first - first) // n)
-        rounds = -(-(cache.ring - cache.keep_first) // n)
+        size = (cache.page or n) // n  # groups that are written over together
+        kept = -(-(cache.keep_first - first) // (size * n)) * size
+        rounds = -(-(cache.ring - cache.keep_first) // (size * n)) * size
         rows = np.where(groups < kept, groups, kept + (groups - kept) % rounds)
         of_row = oracle.fmt.layout.tile[0] if oracle.fmt.layout else 1
         for name, part in expected_storage(oracle, b).items():
@@ -58,11 +59,17 @@ def check(cache: kvq.Cache, oracle: reference.Cache) -> None:
                 assert same(stored[:, rows * size + i], part[:, groups * size + i]), name
 
 
+@pytest.mark.parametrize("storage", ["contiguous", "pages", "given pages"])
 @pytest.mark.parametrize("text, windows, ring", CASES)
-def test_a_ring_equals_the_oracle(text, windows, ring, rng):
+def test_a_ring_equals_the_oracle(text, windows, ring, storage, rng):
     """Appends that wrap, ragged, cuts within the exact tail, reorderings and forks; attention after each."""
     batch = 3
-    cache, oracle = cache_of(text, batch, **windows, **ring), oracle_of(text, batch, **windows, **ring)
+    pages = {} if storage == "contiguous" else dict(page=4 * int(rng.integers(1, 4)))
+    if storage == "given pages":
+        longest = -(-(ring["ring"] + 2 * pages["page"]) // pages["page"])
+        table = rng.permutation(batch * longest).reshape(batch, longest)
+        pages |= dict(pages=table.size, page_table=table)
+    cache, oracle = cache_of(text, batch, **windows, **ring, **pages), oracle_of(text, batch, **windows, **ring)
     newest = ring["ring"] - ring.get("keep_first", 0)
     for step in range(9):
         counts = rng.integers(0, [3, newest, 3 * newest][step % 3] + 1, batch)
@@ -122,6 +129,30 @@ def test_storage_is_the_ring(rng):
     assert footprint.retained(1 << 30)["total"] <= cache.nbytes
 
 
+def test_pages_of_a_ring_are_used_again(rng):
+    """7 first and 24 newest tokens are 2 and 3 pages of 8, whatever the length; a shared page is copied before it is
+    written over."""
+    cache = cache_of(I4, 3, exact_first=0, ring=31, keep_first=7, page=8, pages=9)
+    assert cache.storage()["codes"].shape == (9, HEADS, 8, 32) and cache.page_table.shape == (3, 4)
+    x = noise(rng, 3, 100)
+    cache.append(x, [100, 20, 0])
+    assert np.count_nonzero(cache.page_table >= 0, axis=1).tolist() == [4, 3, 0]
+    cache.fork(0, [2])
+    assert cache.page_table[2].tolist() == cache.page_table[0].tolist()
+    before = cache.dequantize()[2]
+    cache.append(x[:, :, :10], [10, 0, 0])
+    assert np.array_equal(cache.dequantize()[2, :, :100], before[:, :100])
+    assert len({*cache.page_table[0].tolist()} & {*cache.page_table[2].tolist()}) == 2
+    with pytest.raises(kvq.Error, match="pool full: 1 more pages are needed"):
+        cache.append(x[:, :, :17], [17, 10, 10])
+    cache.truncate(0)
+    assert (cache.page_table == -1).all()
+    footprint = kvq._kvq.Footprint(cache.dynamic_type)
+    retained, row = footprint.retained(20), HEADS * (32 + 2 * 2)
+    assert retained["total"] == 3 * 24 * row and retained["page_tails"] == 3 * 4 * row
+    assert footprint.retained(1000)["total"] == footprint.allocated(1000)["total"] == 3 * 4 * 8 * row
+
+
 @pytest.mark.parametrize("text, n", [(I4, 1), (PER_CHANNEL, 4)])
 def test_rejected_speculative_tokens_leave_no_trace(text, n, rng):
     """Drafts rejected within the exact tail: what is held afterwards is what it would be without them."""
@@ -171,7 +202,6 @@ def test_a_ring_cannot_go_back(rng):
         (I4, dict(keep_first=4), "expected a ring beside keep_first = 4"),
         (I4, dict(ring=9, keep_first=2, exact_first=3), "keep_first of at least exact_first = 3, got 2"),
         (I4, dict(ring=9, keep_first=2, recent=8), "window of at most the 7 newest tokens that the ring keeps, got 8"),
-        (I4, dict(ring=9, page=4), "either a ring or pages, got ring = 9 and page = 4"),
     ],
 )
 def test_ring_errors(text, options, message):

@@ -7,6 +7,7 @@ import kvq_mlir as kvq
 from kvq_mlir import _kvq, reference
 from kvq_mlir.reference.layouts import mla
 from test_differential import same
+from test_rotation import oracle_given
 
 ROWS = {
     "latent": "[0:64] = #kvq.format<codes = f8E4M3FN, group = [1, 32], scale = f32>, [64:96] = none",
@@ -16,16 +17,27 @@ ROWS = {
         "[40:96] = #kvq.format<codes = i3, group = [8, 8], heads = *, scale = f8E4M3FN, range = clip<0.5>>"
     ),
 }
+# Each segment with its own mean or rotation, one beside an exact one, which sees neither.
+PREPARED = (
+    "[0:32] = #kvq.format<codes = i4, group = [1, 16], scale = f16, rotate = hadamard<32>>, [32:40] = none, "
+    "[40:72] = #kvq.format<codes = i8, group = [1, *], scale = f32, center = bf16>, "
+    "[72:96] = #kvq.format<codes = ui4, group = [1, 8], scale = f16, zero = min f16, rotate = hadamard<8>, center = f32>"
+)
 
 
 class Oracle:
     """A cache of the oracle for each segment, all fed the same tokens."""
 
-    def __init__(self, segments: kvq.Segments, batch: int, heads: int, capacity: int, **windows) -> None:
+    def __init__(
+        self, segments: kvq.Segments, batch: int, heads: int, capacity: int, *, given=None, ring=None, **windows
+    ) -> None:
         self.parts = []
-        for begin, end, fmt in segments.parts:
-            kept = {} if fmt.is_exact else windows
-            cache = reference.Cache(reference.Format.parse(str(fmt)), batch, heads, end - begin, capacity, **kept)
+        for index, (begin, end, fmt) in enumerate(segments.parts):
+            kept = ({} if fmt.is_exact else windows) | (ring or {})
+            own = {name.partition(".")[0]: part for name, part in (given or {}).items() if name.endswith(f".{index}")}
+            cache = reference.Cache(
+                reference.Format.parse(str(fmt)), batch, heads, end - begin, capacity, calibration=oracle_given(own), **kept
+            )
             self.parts.append((begin, end, cache))
 
     def append(self, x: np.ndarray, counts: list[int]) -> None:
@@ -35,6 +47,10 @@ class Oracle:
     def reorder(self, indices: list[int]) -> None:
         for _, _, cache in self.parts:
             cache.reorder(indices)
+
+    def truncate(self, lengths: list[int]) -> None:
+        for _, _, cache in self.parts:
+            cache.truncate(lengths)
 
     def values64(self, b: int) -> np.ndarray:
         return np.concatenate([cache.values64(b) for _, _, cache in self.parts], axis=-1)
@@ -152,6 +168,63 @@ def test_a_row_of_all_segments(name, storage, rng):
     q = rng.standard_normal((2, 4, 1, 96), np.float32)
     found, expected = (kvq.attention(q, cache, cache) for cache in caches[::-1])
     assert np.array_equal(found, expected) and not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("windows", [{}, dict(exact_first=2, recent=5)])
+def test_means_and_rotations_of_segments(windows, rng):
+    """What acts before quantization is each segment's own, for keys and for values."""
+    segments = kvq.Segments(PREPARED)
+    tokens = 3 + rng.standard_normal((2, 2, 50, 96)).astype(np.float32)
+    given = kvq.calibrate(tokens, segments, rng.choice(np.int8([-1, 1]), 96))
+    assert sorted(given) == ["means.2", "means.3", "signs.0", "signs.3"]
+    cache = kvq.Cache(2, 2, 60, 96, segments, given=given, fill=0xFF, **windows)
+    oracle = Oracle(segments, 2, 2, 60, given=given, **windows)
+    exact = kvq.Cache(2, 2, 60, 96, kvq.Format("codes = none"), fill=0xFF)
+    for begin, counts in ((0, [40, 33]), (40, [10, 0])):
+        x = tokens[:, :, begin : begin + 40]
+        cache.append(x[:, :, : max(counts)], counts)
+        oracle.append(x[:, :, : max(counts)], counts)
+        exact.append(x[:, :, : max(counts)], counts)
+    check_bytes(cache, oracle)
+    for b, length in enumerate(cache.lengths.tolist()):
+        assert np.allclose(cache.dequantize()[b, :, :length], oracle.values64(b), rtol=1e-6, atol=1e-5)
+    q = rng.standard_normal((2, 4, 2, 96), np.float32)
+    coded = [oracle.values64(b) for b in range(2)]
+    plain = [exact.dequantize()[b, :, :length].astype(np.float64) for b, length in enumerate(exact.lengths)]
+    for keys, values, sides in ((coded, plain, (cache, exact)), (plain, coded, (exact, cache)), (coded, coded, (cache,) * 2)):
+        wanted, found = reference.attention(q, keys, values), kvq.attention(q, *sides, splits=2)
+        assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("name, windows", [("latent", {}), ("three", dict(exact_first=2, recent=5))])
+def test_rings_of_segments(name, windows, rng):
+    """Exact segments write tokens over that others, which wait in a window, still need: attention sees neither."""
+    segments, ring = kvq.Segments(ROWS[name]), dict(ring=29, keep_first=5)
+    cache = kvq.Cache(2, 2, 1 << 20, 96, segments, fill=0xFF, **windows, **ring)
+    oracle = Oracle(segments, 2, 2, 1 << 20, ring=ring, **windows)
+    q = rng.standard_normal((2, 4, 1, 96), np.float32)
+    for step in range(6):
+        counts = rng.integers(0, (4, 60)[step % 2], 2)
+        x = rng.standard_normal((2, 2, int(counts.max()) + 1, 96), np.float32)
+        cache.append(x, counts)
+        oracle.append(x, counts.tolist())
+        if step == 3:
+            cache.reorder([1, 0])
+            oracle.reorder([1, 0])
+        held = [oracle.parts[0][2].held(length) for length in cache.lengths.tolist()]
+        rebuilt, seen = cache.dequantize(), []
+        for b, length in enumerate(cache.lengths.tolist()):
+            expected = oracle.values64(b)
+            assert np.allclose(rebuilt[b, :, :length], np.where(held[b][:, None], expected, 0), rtol=1e-6, atol=1e-6)
+            seen.append(expected[:, held[b]])
+        wanted = reference.attention(q, seen, seen, causal=False)
+        found = kvq.attention(q, cache, cache)
+        assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    with pytest.raises(kvq.Error, match="would go back to token .* but the ring has written over all before"):
+        cache.truncate(cache.lengths - 1)
+    cache.truncate(2)
+    oracle.truncate([2, 2])
+    assert np.allclose(cache.dequantize()[0], oracle.values64(0), rtol=1e-6, atol=1e-6)
 
 
 def test_saturated_elements_of_segments_with_codes(rng):

@@ -37,10 +37,11 @@ def KVQ_PolicyEntryAttr : KVQ_Attr<"PolicyEntry", "policy_entry"> {
     | `side` | `keys` or `values` | both |
     | `layers` | numbers and half-open ranges: `[0, 2, 8:16]` | all that no other entry names |
     | `heads` | KV heads, as `layers` | all that no other entry names |
-    | `format` | a format; `#kvq.format<codes = none>` exempts | required |
+    | `format` | a format, or `#kvq.segments`; `#kvq.format<codes = none>` exempts | required |
     | `exact_first`, `recent`, `residual` | the exact windows of `!kvq.cache` | none |
 
-    Errors: an unknown or repeated field, no format, an empty range, a layer or
+    Errors: an unknown or repeated field, no format or another attribute in its
+    place, an empty range, a layer or
     head named twice, a negative number.
   }];
   let parameters = (ins
@@ -48,7 +49,8 @@ def KVQ_PolicyEntryAttr : KVQ_Attr<"PolicyEntry", "policy_entry"> {
     ArrayRefParameter<"int64_t", "ranges of layers, begin and end after one "
                       "another; empty for all others">:$layers,
     ArrayRefParameter<"int64_t", "ranges of KV heads alike">:$heads,
-    "::mlir::kvq::FormatInterface":$format,
+    // A FormatInterface, or SegmentsAttr.
+    "::mlir::Attribute":$rowFormat,
     "int64_t":$exactFirst,
     "std::optional<int64_t>":$recent,
     "std::optional<int64_t>":$residual);

@@ -70,7 +70,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     tokens and S = ceil((W-F)/n)*n for the newest; row r of the tables above is row
     `r < K ? r : K + (r-K) mod S`, and metadata follows. So what is overwritten is
     older than the newest W-F tokens, and a group that holds both kept and evicted
-    tokens is there as a whole.
+    tokens is there as a whole. With pages as well K and S are whole pages (P in
+    place of n above), row r is that of the ring, and a page table has (K+S)/P
+    entries: pages are written over as a whole, one after the other.
 
     Storage components, in this order, contiguous, each only where it is needed
     (C is the capacity, `rows` = f(C), or K+S with a ring, whatever C is):
@@ -126,11 +128,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     tokens; groups that do not divide head_dim or kv_heads; codes of a row that do
     not fill whole bytes; a page of less than one token, or not of whole groups; a
     ring that holds no token beside the first ones, fewer of these than
-    `exact_first`, fewer others than the exact window, or pages as well; more than
+    `exact_first`, or fewer others than the exact window; more than
     2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
-    these rules, or one exact beside an exact window in pages; segments in a
-    ring, or with a rotation or a center; exact windows beside a row of all
-    segments.
+    these rules, or one exact beside an exact window in pages; exact windows beside
+    a row of all segments.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,

@@ -154,15 +154,46 @@ def AssignLayoutPass : Pass<"kvq-assign-layout"> {
   }];
 }
 
+def OutlineKernelsPass : Pass<"kvq-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Gives equal attention and append ops one kernel";
+  let description = [{
+    `kvq.attention` and `kvq.append` ops that are equal but for the values of their
+    operands become calls of one private function: 32 layers that keep their
+    caches alike are compiled once. An op without an equal stays where it is, and so
+    does one on slices of tensors, which a call would have to copy. Labels
+    of layers and sides (`kvq.layer`, `kvq.side`), which `kvq-apply-policy` has
+    read, are dropped. An op that reads a value twice, as latent attention its
+    cache, is equal to such ops only.
+
+    Of test/Transforms/outline-kernels.mlir, abridged:
+
+    ```mlir
+    %0 = kvq.attention ins(%q0, %k0, %v0 : …) lengths(%n : …) outs(%o : …) {scale = 1.0 : f32} -> …
+    %1 = kvq.attention ins(%q1, %k1, %v1 : …) lengths(%n : …) outs(%o : …) {scale = 1.0 : f32} -> …
+    ```
+    becomes
+    ```mlir
+    %0 = call @kvq_attention(%q0, %k0, %v0, %n, %o) : …
+    %1 = call @kvq_attention(%q1, %k1, %v1, %n, %o) : …
+    ```
+
+    Numerics: none.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def SplitTokensPass : Pass<"kvq-split-tokens"> {
   let summary = "Splits attention into work items over sequence, query token, "
                 "KV head and token range";
   let description = [{
     Rewrites `kvq.attention` to an `scf.forall` over (sequence, KV head, query
-    token), each item one `kvq.partial_attention` over the tokens that its query
-    sees, with the query heads of its KV head as rows. Rows are multiplied by
-    scale * log2(e) first, and divided by the sum of their probabilities last; a
-    row that saw no token gives 0.
+    token), each item one `kvq.partial_attention` over each range of tokens that its
+    query sees, with the query heads of its KV head as rows: without a window or a
+    ring there is one range, with them one more for the first tokens that stay
+    visible (and, with both, one between). Rows are multiplied by scale * log2(e)
+    first, and divided by the sum of their probabilities last; a row that saw no
+    token gives 0. Sinks are the state that items start from, or that their splits
+    are merged into.
 
     With more than one split (flash decoding) the items are those of (sequence,
     KV head, query token, split). Their states go to a workspace, and a second

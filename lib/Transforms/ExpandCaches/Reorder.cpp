@@ -92,8 +92,9 @@ void HeadCopier::copyTokens() {
   int64_t kept = cache.getKeptRows();
   if (kept != 0)
     copyGroups(copy.shared, math.min(copy.stored, kept));
-  Value oldest = math.sub(copy.stored, cache.getRingRows());
-  copyGroups(math.max(oldest, kept), copy.stored);
+  Value oldest = math.max(math.sub(copy.stored, cache.getRingRows()), kept);
+  copyGroups(cache.isPaged() ? math.max(oldest, copy.shared) : oldest,
+             copy.stored);
 }
 
 /// Copies what the groups of rows `begin` to `end` are stored as.

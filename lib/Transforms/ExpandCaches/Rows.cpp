@@ -210,20 +210,25 @@ Value kvq::getOptional(ValueRange values) {
   return values.empty() ? Value() : values.front();
 }
 
+/// `index` of the ring of a cache whose rows are counted in blocks of `size`.
+static Value wrap(IndexMath &math, CacheType cache, Value index,
+                  int64_t size = 1) {
+  if (!cache.isRing())
+    return index;
+  int64_t kept = cache.getKeptRows() / size;
+  Value beyond = math.max(math.sub(index, kept), 0);
+  Value slot = math.add(math.rem(beyond, cache.getRingRows() / size), kept);
+  return kept == 0 ? slot : math.min(index, slot);
+}
+
 RowPlace TokenRows::locate(OpBuilder &builder, Location loc, Value row) const {
   IndexMath math(builder, loc);
-  if (cache.isPaged()) {
-    int64_t page = *cache.getPage();
-    Value block =
-        extractIndex(builder, loc, pages, {sequence, math.div(row, page)});
-    return {block, math.rem(row, page)};
-  }
-  if (!cache.isRing())
-    return {sequence, row};
-  int64_t kept = cache.getKeptRows();
-  Value beyond = math.max(math.sub(row, kept), 0);
-  Value slot = math.add(math.rem(beyond, cache.getRingRows()), kept);
-  return {sequence, kept == 0 ? slot : math.min(row, slot)};
+  if (!cache.isPaged())
+    return {sequence, wrap(math, cache, row)};
+  int64_t page = *cache.getPage();
+  Value entry = wrap(math, cache, math.div(row, page), page);
+  return {extractIndex(builder, loc, pages, {sequence, entry}),
+          math.rem(row, page)};
 }
 
 SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
@@ -233,8 +238,8 @@ SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
   IndexMath math(builder, loc);
   if (!areScattered())
     return body(builder, loc, begin, math.sub(end, begin), inits);
-  // Runs are numbered; they end at the borders of pages, or of rounds of the
-  // ring, which begin behind the rows that stay.
+  // Runs are numbered; they end at the borders of pages, or without pages of
+  // rounds of the ring, which begin behind the rows that stay.
   int64_t size = cache.isPaged() ? *cache.getPage() : cache.getRingRows();
   int64_t shift = cache.isPaged() ? 0
                                   : llvm::alignTo(cache.getKeptRows(), size) -

@@ -96,7 +96,7 @@ class Cache:
         return np.array([len(s.groups) * self.fmt.tokens for s in self._sequences], np.int64)
 
     def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
-        """Append tokens x [batch, heads, tokens, dim], float16 or float32.
+        """Append tokens x [batch, heads, tokens, dim], float16, bfloat16 or float32.
 
         counts: how many of the tokens belong to each sequence, the first ones; the rest is padding and is not read.
         Default: all. Raises ValueError, leaving the cache as it was, for a wrong shape, a count beyond the tokens or a

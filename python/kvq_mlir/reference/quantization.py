@@ -20,7 +20,7 @@ _quiet = np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 def to_element(x: np.ndarray, dtype: str) -> np.ndarray:
-    """Round float16 or float32 values to the cache's element type, saturating (rule R1).
+    """Round float16, bfloat16 or float32 values to the cache's element type, saturating (rule R1).
 
     x: any shape. dtype: "f16", "bf16" or "f32". Returns an array of the same shape; NaN stays NaN.
     Raises TypeError for another input type, ValueError for an unknown dtype.
@@ -37,15 +37,15 @@ def element_type(dtype: str) -> FloatType:
 
 def _as_f32(x: np.ndarray) -> np.ndarray:
     x = np.asarray(x)
-    if x.dtype not in (np.float16, np.float32):
-        raise TypeError(f"expected float16 or float32 values, got {x.dtype}")
+    if x.dtype.name not in ("float16", "bfloat16", "float32"):
+        raise TypeError(f"expected float16, bfloat16 or float32 values, got {x.dtype}")
     return x.astype(np.float32)
 
 
 def quantize(
     x: np.ndarray, fmt: Format, dtype: str = "f16", calibration: Calibration | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Quantize x [batch, heads, tokens, dim] (float16 or float32) for a cache whose element type is `dtype`.
+    """Quantize x [batch, heads, tokens, dim] (float16, bfloat16 or float32) for a cache whose element type is `dtype`.
 
     Returns (codes, scales, zeros): codes of x's shape, int8 for signed integers, else uint8 (bit patterns for float
     codes, indices for codebooks); scales [batch, heads/h, tokens/n, dim/g] as the scale type is stored, [batch, heads/h,
