@@ -173,8 +173,10 @@ static bool addSplit(ByteSplit &sum, const ByteSplit &split, int64_t times) {
 static void removeShared(ByteSplit &split, bool isFirst) {
   split.total -= split.padding;
   split.padding = 0;
-  if (!isFirst && split.pageTails)
-    split.pageTails = 0;
+  if (isFirst || !split.pageTails)
+    return;
+  split.total -= *split.pageTails;
+  split.pageTails = 0;
 }
 
 /// What the segments of a cache take together, each measured by `measure`,

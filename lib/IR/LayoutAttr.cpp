@@ -26,7 +26,7 @@ struct LayoutFields {
   CodeOrder codes;
   std::optional<CodeOrder> high;
   bool bias = false;
-  CodeTile tile;
+  CodeBlock block;
   RecordScope scope = RecordScope::None;
   SmallVector<LayoutField> fields;
 };
@@ -61,22 +61,22 @@ static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
 }
 
 /// Parses `[t, c]` or `[t, *]`.
-static ParseResult parseTile(AsmParser &parser, CodeTile &tile) {
-  if (parser.parseLSquare() || parser.parseInteger(tile.tokens) ||
+static ParseResult parseBlock(AsmParser &parser, CodeBlock &block) {
+  if (parser.parseLSquare() || parser.parseInteger(block.tokens) ||
       parser.parseComma())
     return failure();
   if (succeeded(parser.parseOptionalStar())) {
-    tile.channels = CodeTile::kAllChannels;
+    block.channels = CodeBlock::kAllChannels;
     return parser.parseRSquare();
   }
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseInteger(tile.channels))
+  if (parser.parseInteger(block.channels))
     return failure();
   // The number that stands for all is not to be written.
-  if (tile.channels < 1)
+  if (block.channels < 1)
     return parser.emitError(loc)
-           << "expected a tile of at least 1 channel or '*', got "
-           << tile.channels;
+           << "expected a block of at least 1 channel or '*', got "
+           << block.channels;
   return parser.parseRSquare();
 }
 
@@ -134,14 +134,14 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
          return ParseResult::success();
        },
        /*isFlag=*/true},
-      {"tile", [&] { return parseTile(parser, fields.tile); }},
+      {"block", [&] { return parseBlock(parser, fields.block); }},
       {"record", [&] { return parseScope(RecordScope::Group); }},
       {"row", [&] { return parseScope(RecordScope::Row); }}};
   if (parseFieldList(parser, " of a layout", listed, seen))
     return {};
   return parser.getChecked<LayoutAttr>(loc, parser.getContext(), fields.codes,
                                        fields.high.value_or(fields.codes),
-                                       fields.bias, fields.tile, fields.scope,
+                                       fields.bias, fields.block, fields.scope,
                                        ArrayRef<LayoutField>(fields.fields));
 }
 
@@ -163,12 +163,12 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     printOrder(printer << ", ", "high", getHigh());
   if (getBias())
     printer << ", bias";
-  if (CodeTile tile = getTile(); !(tile == CodeTile())) {
-    printer << ", tile = [" << tile.tokens << ", ";
-    if (tile.channels == CodeTile::kAllChannels)
+  if (CodeBlock block = getBlock(); !(block == CodeBlock())) {
+    printer << ", block = [" << block.tokens << ", ";
+    if (block.channels == CodeBlock::kAllChannels)
       printer << "*]";
     else
-      printer << tile.channels << "]";
+      printer << block.channels << "]";
   }
   if (getScope() != RecordScope::None) {
     printer << ", " << stringifyRecordScope(getScope()) << " = [";
@@ -202,18 +202,18 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
-                                const CodeTile &tile) {
-  if (tile.tokens < 1)
-    return emitError() << "expected a tile of at least 1 token, got "
-                       << tile.tokens;
-  if (tile.channels < 1 && tile.channels != CodeTile::kAllChannels)
-    return emitError() << "expected a tile of at least 1 channel or '*', got "
-                       << tile.channels;
-  if (tile.tokens == 1 && tile.channels != CodeTile::kAllChannels)
-    return emitError() << "expected '*' as the channels of a tile of one "
+static LogicalResult verifyBlock(function_ref<InFlightDiagnostic()> emitError,
+                                 const CodeBlock &block) {
+  if (block.tokens < 1)
+    return emitError() << "expected a block of at least 1 token, got "
+                       << block.tokens;
+  if (block.channels < 1 && block.channels != CodeBlock::kAllChannels)
+    return emitError() << "expected a block of at least 1 channel or '*', got "
+                       << block.channels;
+  if (block.tokens == 1 && block.channels != CodeBlock::kAllChannels)
+    return emitError() << "expected '*' as the channels of a block of one "
                           "token, whose channels lie in order anyway, got "
-                       << tile.channels;
+                       << block.channels;
   return success();
 }
 
@@ -255,11 +255,11 @@ static LogicalResult verifyFields(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  CodeOrder codes, CodeOrder high, bool bias,
-                                 CodeTile tile, RecordScope scope,
+                                 CodeBlock block, RecordScope scope,
                                  ArrayRef<LayoutField> fields) {
   if (failed(verifyOrder(emitError, codes)) ||
       failed(verifyOrder(emitError, high)) ||
-      failed(verifyTile(emitError, tile)))
+      failed(verifyBlock(emitError, block)))
     return failure();
   return scope == RecordScope::None ? success()
                                     : verifyFields(emitError, scope, fields);
@@ -271,13 +271,13 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LayoutAttr LayoutAttr::getPlanar(MLIRContext *context) {
   return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
-                         CodeTile(), RecordScope::None,
+                         CodeBlock(), RecordScope::None,
                          ArrayRef<LayoutField>());
 }
 
 LayoutAttr LayoutAttr::withRow(ArrayRef<LayoutField> fields) const {
   return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
-                         getTile(), RecordScope::Row, fields);
+                         getBlock(), RecordScope::Row, fields);
 }
 
 bool LayoutAttr::hasField(RowField field) const {

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodeBlocks.h"
 #include "CodePacking.h"
-#include "CodeTiles.h"
 #include "TensorSlices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -259,7 +259,7 @@ FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
   UnpackedTensors from(getInputs(), layout);
   Value elements;
   if (!layout.parts.empty())
-    elements = CodeTiles(layout, getLastExtent(rows)).toElements(b, loc, rows);
+    elements = CodeBlocks(layout, getLastExtent(rows)).toElements(b, loc, rows);
 
   auto packField = [&](const StoredField &field, Value bytes) {
     switch (field.field) {
@@ -357,10 +357,10 @@ FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
     }
     if (codeFields.empty() || !codeFields.front())
       continue;
-    CodeTiles tiles(layout, getLastExtent(to.rows));
+    CodeBlocks blocks(layout, getLastExtent(to.rows));
     Value elements = buildUnpackedCodes(b, loc, kind, layout.parts, codeFields,
-                                        tiles.getDestination(b, loc, to.rows));
-    to.rows = tiles.fromElements(b, loc, elements, to.rows);
+                                        blocks.getDestination(b, loc, to.rows));
+    to.rows = blocks.fromElements(b, loc, elements, to.rows);
   }
   return to.getAll();
 }

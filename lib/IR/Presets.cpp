@@ -103,7 +103,7 @@ using namespace mlir::kvq;
   "codes = " CODES ", group = [32, 1], scale = f32, zero = point f32, rule = " \
   "#kvq.rule<quotient = fused, span = elements, scale = nearest, constant = "  \
   "1.0e-4>, layout = #kvq.layout<codes = " ORDER                               \
-  ", tile = [32, *], row = [scale, zero, codes]>"
+  ", block = [32, *], row = [scale, zero, codes]>"
 #define OPENVINO_FORMAT(CODES, ORDER)                                          \
   "codes = " CODES ", group = [1, 32], scale = f32, zero = point f32, rule = " \
   "#kvq.rule<quotient = fused, span = elements, scale = nearest, constant = "  \
@@ -404,9 +404,9 @@ static constexpr Preset kPresets[] = {
     {"turboquant.3bit_values", TURBOQUANT_FORMAT("ui3"), TURBOQUANT_RULE("7"),
      TURBOQUANT_SOURCE, TURBOQUANT_NOTES},
 
-    {"kivi.2bit_keys", KIVI_FORMAT("2", "[32, 1]", ", tile = [16, 1]"),
+    {"kivi.2bit_keys", KIVI_FORMAT("2", "[32, 1]", ", block = [16, 1]"),
      KIVI_RULE("3"), KIVI_SOURCE, KIVI_KEY_NOTES("16")},
-    {"kivi.4bit_keys", KIVI_FORMAT("4", "[32, 1]", ", tile = [8, 1]"),
+    {"kivi.4bit_keys", KIVI_FORMAT("4", "[32, 1]", ", block = [8, 1]"),
      KIVI_RULE("15"), KIVI_SOURCE, KIVI_KEY_NOTES("8")},
     {"kivi.2bit_values", KIVI_FORMAT("2", "[1, 32]", ""), KIVI_RULE("3"),
      KIVI_SOURCE, KIVI_VALUE_NOTES},

@@ -51,15 +51,15 @@ kvq::verifyExactLayout(function_ref<InFlightDiagnostic()> emitError,
 }
 
 /// Checks the tokens of a row of codes; `tokens` are those of a group.
-static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
-                                int64_t tokens, LayoutAttr layout) {
-  int64_t tile = layout.getTile().tokens;
-  if (layout.hasField(RowField::Codes) && tile != tokens)
+static LogicalResult verifyBlock(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t tokens, LayoutAttr layout) {
+  int64_t block = layout.getBlock().tokens;
+  if (layout.hasField(RowField::Codes) && block != tokens)
     return emitError() << "a record is that of a group: with codes in it "
-                          "expected tiles of "
-                       << tokens << " tokens, got " << tile;
-  if (tokens % tile != 0)
-    return emitError() << "tile of " << tile << " tokens does not divide the "
+                          "expected blocks of "
+                       << tokens << " tokens, got " << block;
+  if (tokens % block != 0)
+    return emitError() << "block of " << block << " tokens does not divide the "
                        << tokens << " tokens of a group";
   return success();
 }
@@ -106,7 +106,7 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
                          << "' in a record with range static: no token has "
                             "metadata of its own";
   // With a static range tokens are quantized one by one.
-  if (failed(verifyTile(emitError, isStatic ? 1 : tokens, layout)))
+  if (failed(verifyBlock(emitError, isStatic ? 1 : tokens, layout)))
     return failure();
   if (layout.getScope() != RecordScope::None && heads != 1)
     return emitError() << "expected groups of one KV head with a record, which "
@@ -149,9 +149,9 @@ LogicalResult kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
                    layout.hasField(RowField::Codes);
   int64_t channels = inRecords ? format.getGroupChannels(headDim) : headDim;
   StringRef what = inRecords ? "the channels of a record" : "head_dim";
-  auto [tokens, tileChannels] = layout.getTile();
-  if (tileChannels != CodeTile::kAllChannels && channels % tileChannels != 0)
-    return emitError() << "tile of " << tileChannels
+  auto [tokens, blockChannels] = layout.getBlock();
+  if (blockChannels != CodeBlock::kAllChannels && channels % blockChannels != 0)
+    return emitError() << "block of " << blockChannels
                        << " channels does not divide " << what << " "
                        << channels;
   int64_t groups = headDim / format.getGroupChannels(headDim);
@@ -163,7 +163,7 @@ LogicalResult kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
                          << " groups of a row";
   int64_t elements = tokens * channels;
   if (tokens != 1)
-    what = "the elements of a tile";
+    what = "the elements of a block";
   unsigned bits = format.getCodeBits();
   bool cut = areCut(bits, layout.getCodes());
   unsigned low = cut ? llvm::bit_floor(bits) : bits;
@@ -233,7 +233,7 @@ RowLayout FormatAttr::getRowLayout(int64_t headDim, Type elementType) const {
   bool codesInRecords = attr.hasField(RowField::Codes);
   int64_t records = attr.getScope() == RecordScope::Group ? groups : 1;
   int64_t channels = codesInRecords ? headDim / records : headDim;
-  int64_t elements = channels * attr.getTile().tokens;
+  int64_t elements = channels * attr.getBlock().tokens;
   auto addField = [&](PackedRow &row, const LayoutField &field) {
     row.add(field, ::getFieldBytes(*this, field, elements, groups / records,
                                    elementType));
@@ -248,9 +248,9 @@ RowLayout FormatAttr::getRowLayout(int64_t headDim, Type elementType) const {
     return layout;
 
   layout.bias = attr.getBias();
-  layout.tile = attr.getTile();
-  if (layout.tile.channels == CodeTile::kAllChannels)
-    layout.tile.channels = channels;
+  layout.block = attr.getBlock();
+  if (layout.block.channels == CodeBlock::kAllChannels)
+    layout.block.channels = channels;
   unsigned bits = getCodeBits();
   unsigned low = areCut(bits, attr.getCodes()) ? llvm::bit_floor(bits) : bits;
   layout.parts.push_back(
@@ -260,7 +260,7 @@ RowLayout FormatAttr::getRowLayout(int64_t headDim, Type elementType) const {
         {low, bits - low, resolveOrder(attr.getHigh(), bits - low, elements)});
   if (!codesInRecords) {
     layout.codes.records = 1;
-    layout.codes.tokens = layout.tile.tokens;
+    layout.codes.tokens = layout.block.tokens;
     addField(layout.codes, {RowField::Codes});
     if (low != bits)
       addField(layout.codes, {RowField::High});

@@ -344,17 +344,17 @@ LogicalResult DequantizeOp::verify() {
 }
 
 /// Checks that the tokens of `rows` fill rows of codes, each of several tokens.
-static LogicalResult verifyWholeTiles(Operation *op, FormatInterface format,
+static LogicalResult verifyWholeBlocks(Operation *op, FormatInterface format,
                                       Type rows) {
   auto type = cast<RankedTensorType>(rows);
   int64_t tokens = type.getDimSize(type.getRank() - 2);
-  int64_t tile =
+  int64_t block =
       format.getRowLayout(type.getShape().back(), type.getElementType())
           .getCodeTokens();
-  if (format.isExact() || ShapedType::isDynamic(tokens) || tokens % tile == 0)
+  if (format.isExact() || ShapedType::isDynamic(tokens) || tokens % block == 0)
     return success();
   return op->emitOpError("rows of codes of ")
-         << tile << " tokens do not hold " << tokens << " tokens";
+         << block << " tokens do not hold " << tokens << " tokens";
 }
 
 LogicalResult PackOp::verify() {
@@ -365,7 +365,7 @@ LogicalResult PackOp::verify() {
                            Side::Unpacked, getInits(), Side::Packed,
                            getResultTypes())))
     return failure();
-  return verifyWholeTiles(*this, getFormat(), rows);
+  return verifyWholeBlocks(*this, getFormat(), rows);
 }
 
 LogicalResult UnpackOp::verify() {
@@ -375,5 +375,5 @@ LogicalResult UnpackOp::verify() {
   if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Packed,
                            getInits(), Side::Unpacked, getResultTypes())))
     return failure();
-  return verifyWholeTiles(*this, getFormat(), rows);
+  return verifyWholeBlocks(*this, getFormat(), rows);
 }

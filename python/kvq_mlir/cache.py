@@ -205,7 +205,7 @@ class Cache:
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
-        [batch, kv_heads, r/n, bytes] instead of what a layout puts there; with tiles of t tokens codes have r/t rows of
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there; with blocks of t tokens codes have r/t rows of
         so many more bytes), first
         [batch, kv_heads, exact_first, head_dim], recent [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that
         are not there yet hold any bytes.

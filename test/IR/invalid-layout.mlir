@@ -25,7 +25,7 @@
 
 // -----
 
-// expected-error@+1 {{expected one of codes, high, bias, tile, record, row, got 'nibbles'}}
+// expected-error@+1 {{expected one of codes, high, bias, block, record, row, got 'nibbles'}}
 #a = #kvq.layout<nibbles = high>
 
 // -----
@@ -80,7 +80,7 @@
 
 // -----
 
-// expected-error@+1 {{a record is that of a group: with codes in it expected tiles of 32 tokens, got 1}}
+// expected-error@+1 {{a record is that of a group: with codes in it expected blocks of 32 tokens, got 1}}
 #a = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<record = [scale, codes]>>
 
 // -----
@@ -167,18 +167,18 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // -----
 
-// expected-error@+1 {{expected a tile of at least 1 token, got 0}}
-#a = #kvq.layout<tile = [0, *]>
+// expected-error@+1 {{expected a block of at least 1 token, got 0}}
+#a = #kvq.layout<block = [0, *]>
 
 // -----
 
-// expected-error@+1 {{expected a tile of at least 1 channel or '*', got 0}}
-#a = #kvq.layout<tile = [4, 0]>
+// expected-error@+1 {{expected a block of at least 1 channel or '*', got 0}}
+#a = #kvq.layout<block = [4, 0]>
 
 // -----
 
-// expected-error@+1 {{expected '*' as the channels of a tile of one token, whose channels lie in order anyway, got 4}}
-#a = #kvq.layout<tile = [1, 4]>
+// expected-error@+1 {{expected '*' as the channels of a block of one token, whose channels lie in order anyway, got 4}}
+#a = #kvq.layout<block = [1, 4]>
 
 // -----
 
@@ -192,18 +192,18 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // -----
 
-// expected-error@+1 {{tile of 12 tokens does not divide the 32 tokens of a group}}
-#a = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<tile = [12, 1]>>
+// expected-error@+1 {{block of 12 tokens does not divide the 32 tokens of a group}}
+#a = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<block = [12, 1]>>
 
 // -----
 
-// expected-error@+1 {{tile of 16 tokens does not divide the 1 tokens of a group}}
-#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<tile = [16, 1]>>
+// expected-error@+1 {{block of 16 tokens does not divide the 1 tokens of a group}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<block = [16, 1]>>
 
 // -----
 
-// expected-error@+1 {{a record is that of a group: with codes in it expected tiles of 32 tokens, got 16}}
-#a = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<tile = [16, *], row = [scale, zero, codes]>>
+// expected-error@+1 {{a record is that of a group: with codes in it expected blocks of 32 tokens, got 16}}
+#a = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<block = [16, *], row = [scale, zero, codes]>>
 
 // -----
 
@@ -212,19 +212,19 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // -----
 
-#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, tile = [16, 3]>>
-// expected-error@+1 {{tile of 3 channels does not divide head_dim 64}}
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [16, 3]>>
+// expected-error@+1 {{block of 3 channels does not divide head_dim 64}}
 func.func private @f(!kvq.cache<1x1x8x64xf16, #f, recent = 0>)
 
 // -----
 
-#f = #kvq.format<codes = ui3, group = [2, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, tile = [2, 1]>>
-// expected-error@+1 {{3-bit codes fill whole bytes only if 8 divides the elements of a tile, got 4}}
+#f = #kvq.format<codes = ui3, group = [2, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [2, 1]>>
+// expected-error@+1 {{3-bit codes fill whole bytes only if 8 divides the elements of a block, got 4}}
 func.func private @f(!kvq.cache<1x1x8x2xf16, #f, recent = 0>)
 
 // -----
 
-#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, tile = [16, 1]>>
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [16, 1]>>
 func.func @parts_of_rows(%c: tensor<24x64xi8>, %b: tensor<2x256xi8>) {
   // expected-error@+1 {{'kvq.pack' op rows of codes of 16 tokens do not hold 24 tokens}}
   %0 = kvq.pack #f ins(%c : tensor<24x64xi8>) outs(%b : tensor<2x256xi8>) -> tensor<2x256xi8>

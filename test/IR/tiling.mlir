@@ -171,7 +171,7 @@ module attributes {transform.with_named_sequence} {
 // CHECK: tensor.extract_slice %{{.*}}[%[[FIRST]], 0] [16, 16] [1, 1] : tensor<64x16xi8> to tensor<16x16xi8>
 // CHECK: kvq.unpack {{.*}} -> tensor<16x16xi8>
 #f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16,
-                 layout = #kvq.layout<codes = stream, tile = [16, 1]>>
+                 layout = #kvq.layout<codes = stream, block = [16, 1]>>
 func.func @unpack_words_of_tokens(%b: tensor<4x64xi8>, %c: tensor<64x16xi8>) -> tensor<64x16xi8> {
   %p = kvq.unpack #f ins(%b : tensor<4x64xi8>) outs(%c : tensor<64x16xi8>) -> tensor<64x16xi8>
   return %p : tensor<64x16xi8>
@@ -198,7 +198,7 @@ module attributes {transform.with_named_sequence} {
 // CHECK-DAG: tensor.extract_slice %{{.*}}[%[[T]], 0] [1, 64] [1, 1] : tensor<2x64xi8> to tensor<1x64xi8>
 // CHECK: kvq.pack {{.*}} -> tensor<2x64xi8>, tensor<1x64xi8>
 #f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16,
-                 layout = #kvq.layout<codes = stream, tile = [16, 1], record = [scale, zero]>>
+                 layout = #kvq.layout<codes = stream, block = [16, 1], record = [scale, zero]>>
 func.func @pack_words_and_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %z: tensor<2x16xf16>, %b: tensor<4x64xi8>,
                                   %r: tensor<2x64xi8>) -> (tensor<4x64xi8>, tensor<2x64xi8>) {
   %p:2 = kvq.pack #f ins(%c, %s, %z : tensor<64x16xi8>, tensor<2x16xf16>, tensor<2x16xf16>)

@@ -173,7 +173,7 @@ func.func @scale_and_zero(%r: tensor<?x36xi8>, %c: tensor<?x64xi8>, %s: tensor<?
 // CHECK: %[[ORDERED:.*]] = linalg.generic {indexing_maps = [#[[READ]], #{{.*}}], {{.*}} ins(%[[SPLIT]] : {{.*}}) outs(%[[SCRATCH]] :
 // CHECK: %[[ELEMENTS:.*]] = tensor.collapse_shape %[[ORDERED]] {{\[}}[0], [1, 2]] : tensor<2x64x16xi8> into tensor<2x1024xi8>
 // CHECK: linalg.generic {{.*}} outs(%[[B]] : tensor<2x256xi8>)
-#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, tile = [16, 1]>>
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [16, 1]>>
 func.func @pack_words_of_tokens(%c: tensor<32x64xi8>, %b: tensor<2x256xi8>) -> tensor<2x256xi8> {
   %r = kvq.pack #f ins(%c : tensor<32x64xi8>) outs(%b : tensor<2x256xi8>) -> tensor<2x256xi8>
   return %r : tensor<2x256xi8>
@@ -192,7 +192,7 @@ func.func @pack_words_of_tokens(%c: tensor<32x64xi8>, %b: tensor<2x256xi8>) -> t
 // BUFFER-LABEL: func.func @unpack_rows_of_tokens
 // BUFFER-NOT: memref.alloc
 #g = #kvq.format<codes = ui8, group = [32, 1], scale = f32, zero = point f32,
-                 layout = #kvq.layout<tile = [32, *], row = [scale, zero, codes]>>
+                 layout = #kvq.layout<block = [32, *], row = [scale, zero, codes]>>
 func.func @unpack_rows_of_tokens(%r: tensor<1x2560xi8>, %c: tensor<32x64xi8>, %s: tensor<1x64xf32>, %z: tensor<1x64xf32>)
     -> (tensor<32x64xi8>, tensor<1x64xf32>, tensor<1x64xf32>) {
   %0:3 = kvq.unpack #g ins(%r : tensor<1x2560xi8>) outs(%c, %s, %z : tensor<32x64xi8>, tensor<1x64xf32>, tensor<1x64xf32>)

@@ -331,9 +331,9 @@ func.func @other_scales(%q: tensor<1x4x1x64xf32>, %r: tensor<1x2x128x36xi8>, %s:
 // CHECK: %[[VFLUSHED:.+]] = tensor.from_elements %[[VCOUNT]]
 // CHECK: kvq.attention ins(%{{.*}}, %[[KC]], %[[VC]] : {{.*}} key_flushed(%[[KFLUSHED]] : {{.*}}) value_flushed(%[[VFLUSHED]] :
 #k = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16,
-                 layout = #kvq.layout<codes = stream, tile = [16, 1]>>
+                 layout = #kvq.layout<codes = stream, block = [16, 1]>>
 #v = #kvq.format<codes = ui8, group = [32, 1], scale = f32, zero = point f32,
-                 layout = #kvq.layout<tile = [32, *], row = [scale, zero, codes]>>
+                 layout = #kvq.layout<block = [32, *], row = [scale, zero, codes]>>
 func.func @rows_of_tokens(%q: tensor<1x4x1x64xf32>, %kb: tensor<1x2x?x256xi8>, %ks: tensor<1x2x?x64xf16>,
     %kz: tensor<1x2x?x64xf16>, %vr: tensor<1x2x?x2560xi8>, %n: tensor<1xi64>, %tokens: index, %groups: index,
     %out: tensor<1x4x1x64xf32>) -> tensor<1x4x1x64xf32> {

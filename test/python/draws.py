@@ -52,7 +52,7 @@ VALUES: dict[str, tuple] = {
         "metadata = unrounded, scale = nearest",
         "bounds = full, extremum = signed, scale = nearest",
     ),
-    "layout": ("", "stream", "bias", "record", "row", "pairs", "tiles", "tiled row"),
+    "layout": ("", "stream", "bias", "record", "row", "pairs", "blocks", "block row"),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
     "storage": ("contiguous", "pages", "given pages", "ring", "ring of pages"),
@@ -81,8 +81,8 @@ def _has_meaning(codes: str, rule: str) -> bool:
     return "signed" not in rule or codes.startswith("i")
 
 
-RECORDS = ("record", "row", "pairs", "tiled row")  # layouts with metadata in records
-TILES = ("tiles", "tiled row")  # layouts with the codes of several tokens in a row
+RECORDS = ("record", "row", "pairs", "block row")  # layouts with metadata in records
+BLOCKS = ("blocks", "block row")  # layouts with the codes of several tokens in a row
 
 # Pairs of fields, and whether values of both go together.
 TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
@@ -99,13 +99,13 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
     ("range", "layout"): lambda range_, layout: (layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES)
-    and (layout not in RECORDS + TILES or range_ != "static"),
-    ("window", "layout"): lambda window, layout: layout not in TILES or window != "none",
+    and (layout not in RECORDS + BLOCKS or range_ != "static"),
+    ("window", "layout"): lambda window, layout: layout not in BLOCKS or window != "none",
     ("span", "layout"): lambda span, layout: layout not in RECORDS or not span,
     ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
     ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
     ("group", "layout"): lambda group, layout: not group.startswith(("1,", "*"))
-    if layout in TILES
+    if layout in BLOCKS
     else layout not in RECORDS or group.startswith("1,") or (layout == "pairs" and not group.startswith("*")),
     ("group", "rule"): lambda group, rule: not (group.startswith("*") and "scale" in rule),
     ("group", "range"): lambda group, range_: group.startswith("*") == (range_ == "static"),
@@ -251,8 +251,8 @@ def format_text(case: Fields) -> str:
         "record": f"record = [{', '.join(metadata + codes)}]",
         "row": f"codes = stream, row = [{', '.join(['codes', *metadata])}]",
         "pairs": "record = [scale, zero]",
-        "tiles": f"codes = stream, tile = [{tokens}, 1]",
-        "tiled row": f"tile = [{tokens}, *], row = [{', '.join([*metadata, *codes])}]",
+        "blocks": f"codes = stream, block = [{tokens}, 1]",
+        "block row": f"block = [{tokens}, *], row = [{', '.join([*metadata, *codes])}]",
     }[case["layout"]]
     return f"{text}, layout = #kvq.layout<{layout}>"
 

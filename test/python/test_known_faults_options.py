@@ -80,7 +80,7 @@ LAYOUT_FIELDS = {
     "codes": (I4, "codes = planar", "codes = planar<32>"),
     "high": (I5, "codes = planar", "high = stream"),
     "bias": (I4, "codes = planar", "bias"),
-    "tile": (I4.replace("[1, 32]", "[4, 32]"), "codes = planar", "tile = [4, 1]"),
+    "block": (I4.replace("[1, 32]", "[4, 32]"), "codes = planar", "block = [4, 1]"),
     "record": (I4, "codes = planar", "record = [scale, codes]"),
     "row": (I4, "record = [scale, codes]", "row = [scale, codes]"),
 }

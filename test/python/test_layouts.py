@@ -157,7 +157,7 @@ def test_the_table_of_the_attribute():
         "row = [codes, scale]": "3142003c",
     }.items():
         assert as_hex(given(text(signed, layout), four, one)) == [expected], layout
-    pairs = text("codes = i4, group = [2, 2], scale = f16", "codes = stream, tile = [2, {}]")
+    pairs = text("codes = i4, group = [2, 2], scale = f16", "codes = stream, block = [2, {}]")
     for channels, expected in (("1", "3142"), ("*", "2143")):
         assert as_hex(given(pairs.format(channels), np.int8([[1, 2], [3, 4]]), one)) == [expected], channels
     unsigned = "codes = ui{}, group = [1, 8], scale = f16, zero = min f16"
@@ -241,7 +241,7 @@ def draw_layout(rng: np.random.Generator) -> tuple[str, dict]:
         parts.append(f"{scope} = [{', '.join(rng.permutation(fields))}]")
         tile = tokens if has_codes else tile
     if tile > 1:
-        parts.append(f"tile = [{tile}, {rng.choice(['*', '1', '4'])}]")
+        parts.append(f"block = [{tile}, {rng.choice(['*', '1', '4'])}]")
     fields = f"codes = {'' if signed else 'u'}i{bits}, group = [{tokens}, {channels}], scale = {scale}{zero}"
     windows = {"exact_first": int(rng.integers(3)), "recent": int(rng.integers(4))}
     return text(fields, ", ".join(parts)), windows
@@ -291,7 +291,7 @@ def check_storage(ours: kvq.Cache, oracle: reference.Cache) -> None:
         parts = oracle.codes(b), oracle.scales(b), oracle.zeros(b)
         expected = reference.pack_rows(*parts, ours.format.bits, oracle.fmt.layout, skipped=0xFF)
         for name, part in expected.items():
-            rows = flushed // (oracle.fmt.layout.tile[0] if name == "codes" else n)
+            rows = flushed // (oracle.fmt.layout.block[0] if name == "codes" else n)
             stored = storage[name][b].view(np.uint8)
             assert np.array_equal(stored[:, :rows], part), (str(ours.format), name)
             assert np.all(stored[:, rows:] == 0xFF), "rows of no token are written"
@@ -324,7 +324,7 @@ def test_records_in_pages_and_rings(storage, rng):
 def test_tiles_of_tokens(storage, rng):
     """Words of tokens, and records of token groups, give what planar rows give, wherever tiles of attention begin."""
     fields = "codes = ui2, group = [16, 1], scale = f16, zero = min f16"
-    layouts = ["codes = stream, tile = [16, 1]", "codes = stream, tile = [8, 4]", "tile = [16, *], row = [scale, zero, codes]"]
+    layouts = ["codes = stream, block = [16, 1]", "codes = stream, block = [8, 4]", "block = [16, *], row = [scale, zero, codes]"]
     x, q = rng.standard_normal((2, 2, 90, 64), np.float32), rng.standard_normal((2, 2, 2, 64), np.float32)
     results = []
     for fmt in (fields, text(fields, str(rng.choice(layouts)))):

@@ -51,7 +51,7 @@ def check(cache: kvq.Cache, oracle: reference.Cache) -> None:
         kept = -(-(cache.keep_first - first) // (size * n)) * size
         rounds = -(-(cache.ring - cache.keep_first) // (size * n)) * size
         rows = np.where(groups < kept, groups, kept + (groups - kept) % rounds)
-        of_row = oracle.fmt.layout.tile[0] if oracle.fmt.layout else 1
+        of_row = oracle.fmt.layout.block[0] if oracle.fmt.layout else 1
         for name, part in expected_storage(oracle, b).items():
             size = n // of_row if name == "codes" else 1
             stored = stored_rows(cache, name, b, (kept + rounds) * size).view(part.dtype)

@@ -175,8 +175,8 @@ def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {
 def KVQ_CodeOrderParameter
     : AttrParameter<"::mlir::kvq::CodeOrder", "an order of codes in bytes">;
 
-def KVQ_CodeTileParameter
-    : AttrParameter<"::mlir::kvq::CodeTile", "the tokens of a row of codes">;
+def KVQ_CodeBlockParameter
+    : AttrParameter<"::mlir::kvq::CodeBlock", "the tokens of a row of codes">;
 
 def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
   let summary = "how codes and metadata of a row lie in bytes";
@@ -187,8 +187,8 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     #kvq.layout<codes = stream<8, 2>, record = [scale, zero]>
     #kvq.layout<codes = planar, high = stream, bias, record = [scale, high, codes]>
     #kvq.layout<codes = planar, row = [codes, scale]>
-    #kvq.layout<codes = stream, tile = [16, 1]>
-    #kvq.layout<codes = planar, tile = [32, *], row = [scale, zero, codes]>
+    #kvq.layout<codes = stream, block = [16, 1]>
+    #kvq.layout<codes = planar, block = [32, *], row = [scale, zero, codes]>
     ```
 
     | field | values | meaning |
@@ -199,7 +199,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | | `reversed` | as `stream`, but the first element of a byte in its highest bits; codes of 1, 2, 4 or 8 bits |
     | `high` | an order, as of `codes` | that of the high parts of codes that are cut; as `codes` by default |
     | `bias` | given or not | what is stored is the code + 2^(bits-1); signed integer codes only |
-    | `tile` | `[t, c]` | one row holds the codes of t tokens that follow each other: of each c channels (`*`: all that the field holds) those of one token after the other; `[1, *]` by default |
+    | `block` | `[t, c]` | one row holds the codes of t tokens that follow each other: of each c channels (`*`: all that the field holds) those of one token after the other; `[1, *]` by default |
     | `record` | a list of fields | component `records`: the bytes of each group of channels, one group after the other, the fields of each in this order |
     | `row` | a list of fields | component `records`: the fields of a row in this order, each of all groups |
 
@@ -231,10 +231,10 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | 16 to 23 in 5 bits | `codes = planar` | `40 51 62 73 ff` |
     | 16 to 23 | `codes = stream` | `30 ca 49 ab bd` |
     | 16 to 23 | `high = stream, record = [scale, high, codes]` | `00 3c ff 40 51 62 73` |
-    | 1 2 of a token, 3 4 of the next | `codes = stream, tile = [2, 1]` | `31 42` |
-    | 1 2 of a token, 3 4 of the next | `codes = stream, tile = [2, *]` | `21 43` |
+    | 1 2 of a token, 3 4 of the next | `codes = stream, block = [2, 1]` | `31 42` |
+    | 1 2 of a token, 3 4 of the next | `codes = stream, block = [2, *]` | `21 43` |
 
-    An order counts the elements of a row, of all its tokens: with `tile = [t, c]`
+    An order counts the elements of a row, of all its tokens: with `block = [t, c]`
     element i of a field of d channels is channel
     `floor(i / (t c)) c + i mod c` of token `floor(i / c) mod t`.
 
@@ -244,12 +244,12 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     group of tokens: with codes in it, t is as many tokens.
 
     Errors: an unknown or repeated field, an empty or one-field list, an order
-    whose n or s is below 1 or does not divide, a tile of less than one token or
+    whose n or s is below 1 or does not divide, a block of less than one token or
     channel, or of one token and not of all channels, a stride below 1 or that
     does not divide the groups of a row; with a format, `bias`
     without signed integer codes, `zero` or `scale_zero` without such a zero,
     `high` for codes that are not cut, cut codes with only one of `codes` and
-    `high`, metadata in a record with a static range, a tile that does not divide
+    `high`, metadata in a record with a static range, a block that does not divide
     the tokens of a group, or with codes in a record is not as many, or does not
     divide the channels; with `codes = none` anything but `values` and `skip<n>`
     in a `row`.
@@ -258,7 +258,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     KVQ_CodeOrderParameter:$codes,
     KVQ_CodeOrderParameter:$high,
     "bool":$bias,
-    KVQ_CodeTileParameter:$tile,
+    KVQ_CodeBlockParameter:$block,
     "::mlir::kvq::RecordScope":$scope,
     ArrayRefParameter<"::mlir::kvq::LayoutField">:$fields);
   let extraClassDeclaration = [{

@@ -218,11 +218,11 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
     With a layout that has metadata in records, scales and zeros in these follow
     the codes, of the shapes that `kvq.quantize` gives them, and the outputs are
     the packed components that there are: `codes`, with `... x tokens/t` rows for
-    tiles of t tokens, then `records`, with `... x tokens/n` rows for groups of n
+    blocks of t tokens, then `records`, with `... x tokens/n` rows for groups of n
     tokens. An exact format with a record has elements in place of codes.
 
     The tiling domain is all axes but the last, with groups of tokens as steps
-    where there are records, else tiles.
+    where there are records, else blocks.
 
     Errors: head_dim whose codes do not fill whole bytes, shapes that do not
     follow from the codes, tokens that are no whole rows of codes, an exact format

@@ -79,7 +79,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     | component | shape | element |
     |---|---|---|
-    | `codes` | batch x kv_heads x rows/t x packed bytes (of t tokens, 1 but for a layout with tiles) | i8 |
+    | `codes` | batch x kv_heads x rows/t x packed bytes (of t tokens, 1 but for a layout with blocks) | i8 |
     | `values` (exact formats) | batch x kv_heads x rows x head_dim | T |
     | `records` (of a layout) | batch x kv_heads x rows/n x record bytes | i8 |
     | `scales` | batch x kv_heads/h x rows/n x head_dim/g | scale type |

@@ -37,17 +37,17 @@ struct CodeOrder {
 
 /// One row holds the codes of `tokens` tokens: of each `channels` channels
 /// those of one token after the other. See `#kvq.layout`.
-struct CodeTile {
+struct CodeBlock {
   int64_t tokens = 1;
   /// Of an attribute: kAllChannels for those of a field.
   static constexpr int64_t kAllChannels = -1;
   int64_t channels = kAllChannels;
 
-  bool operator==(const CodeTile &other) const {
+  bool operator==(const CodeBlock &other) const {
     return tokens == other.tokens && channels == other.channels;
   }
-  friend llvm::hash_code hash_value(const CodeTile &tile) {
-    return llvm::hash_combine(tile.tokens, tile.channels);
+  friend llvm::hash_code hash_value(const CodeBlock &block) {
+    return llvm::hash_combine(block.tokens, block.channels);
   }
 };
 
@@ -147,12 +147,12 @@ struct RowLayout {
   llvm::SmallVector<CodePart, 2> parts;
   /// Whether stored codes count from the least signed one.
   bool bias = false;
-  CodeTile tile;
+  CodeBlock block;
   /// The components `codes` and `records`.
   PackedRow codes, records;
 
   bool operator==(const RowLayout &other) const {
-    return parts == other.parts && bias == other.bias && tile == other.tile &&
+    return parts == other.parts && bias == other.bias && block == other.block &&
            codes == other.codes && records == other.records;
   }
   /// Where the codes are.
@@ -167,7 +167,7 @@ struct RowLayout {
   }
   /// Whether bytes in memory are the codes: nothing to pack.
   bool isUnpacked() const {
-    return !records.exists() && !bias && tile.tokens == 1 &&
+    return !records.exists() && !bias && block.tokens == 1 &&
            parts.front().bits == 8 && parts.front().order.stride == 1;
   }
   /// Tokens whose codes lie in one row, with or without metadata.

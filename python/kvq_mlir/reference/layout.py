@@ -60,13 +60,13 @@ class Order:
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields of `#kvq.layout`. high: None where it is as codes. tile: tokens of a row of codes, and how many channels
+    """The fields of `#kvq.layout`. high: None where it is as codes. block: tokens of a row of codes, and how many channels
     of each follow each other, None for all. scope: "record" or "row" with fields, else None."""
 
     codes: Order = Order()
     high: Order | None = None
     bias: bool = False
-    tile: tuple[int, int | None] = (1, None)
+    block: tuple[int, int | None] = (1, None)
     scope: str | None = None
     fields: tuple[str, ...] = ()
 
@@ -83,9 +83,9 @@ class Layout:
                 found["bias"] = True
             elif name in ("codes", "high"):
                 found[name] = Order.parse(value)
-            elif name == "tile":
+            elif name == "block":
                 tokens, channels = (size.strip() for size in value.strip("[]").split(","))
-                found["tile"] = int(tokens), None if channels == "*" else int(channels)
+                found["block"] = int(tokens), None if channels == "*" else int(channels)
             elif name in ("record", "row"):
                 found["scope"] = name
                 found["fields"] = tuple(field.strip() for field in value.strip("[]").split(","))
@@ -102,8 +102,8 @@ class Layout:
             parts.append(f"high = {self.high}")
         if self.bias:
             parts.append("bias")
-        if self.tile != (1, None):
-            parts.append(f"tile = [{self.tile[0]}, {self.tile[1] or '*'}]")
+        if self.block != (1, None):
+            parts.append(f"block = [{self.block[0]}, {self.block[1] or '*'}]")
         if self.scope:
             parts.append(f"{self.scope} = [{', '.join(self.fields)}]")
         return f"#kvq.layout<{', '.join(parts)}>"
@@ -129,7 +129,7 @@ def pack_rows(
         fields = (fields + np.uint8(2 ** (bits - 1))) & np.uint8(2**bits - 1)
     groups = scales.shape[-1]
     records = groups if layout.scope == "record" else 1
-    elements = _elements(fields, layout.tile, records if "codes" in layout.fields else 1)
+    elements = _elements(fields, layout.block, records if "codes" in layout.fields else 1)
     found = {
         name: _stream((elements >> np.uint8(first)) & np.uint8(2**width - 1), width, order)
         for name, first, width, order in layout.parts(bits)
@@ -159,16 +159,16 @@ def pack_rows(
     return packed
 
 
-def _elements(fields: np.ndarray, tile: tuple[int, int | None], shares: int) -> np.ndarray:
-    """Rows [..., tokens, dim], those of a tile's tokens together, each cut into equal shares of its channels:
+def _elements(fields: np.ndarray, block: tuple[int, int | None], shares: int) -> np.ndarray:
+    """Rows [..., tokens, dim], those of a block's tokens together, each cut into equal shares of its channels:
     [..., rows, shares, elements]."""
     *outer, tokens, dim = fields.shape
     share = dim // shares
-    channels = tile[1] or share
-    split = fields.reshape(*outer, tokens // tile[0], tile[0], shares, share // channels, channels)
+    channels = block[1] or share
+    split = fields.reshape(*outer, tokens // block[0], block[0], shares, share // channels, channels)
     # Tokens come behind the runs of channels.
     ordered = np.moveaxis(split, -4, -2)
-    return ordered.reshape(*outer, tokens // tile[0], shares, tile[0] * share)
+    return ordered.reshape(*outer, tokens // block[0], shares, block[0] * share)
 
 
 def _stream(fields: np.ndarray, bits: int, order: Order) -> np.ndarray:

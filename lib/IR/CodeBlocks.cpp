@@ -1,11 +1,12 @@
-//===- CodeTiles.cpp - Codes of tokens in the order of fields -------------===//
+//===- CodeBlocks.cpp - Codes of tokens in the order of fields
+//-------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Codes are split into the axes of tiles,
+// Codes are split into the axes of blocks,
 //
 //   ... x rows x tokens x records x runs x channels,
 //
@@ -17,7 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodeTiles.h"
+#include "CodeBlocks.h"
 
 #include "CodePacking.h"
 
@@ -27,18 +28,18 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-CodeTiles::CodeTiles(const RowLayout &layout, int64_t headDim)
+CodeBlocks::CodeBlocks(const RowLayout &layout, int64_t headDim)
     : tokens(layout.getCodeTokens()), records(layout.getRowOfCodes().records),
       runs(1), channels(headDim / records) {
   // With one token channels lie in order, whatever runs they come in.
   if (tokens == 1)
     return;
-  runs = channels / layout.tile.channels;
-  channels = layout.tile.channels;
+  runs = channels / layout.block.channels;
+  channels = layout.block.channels;
 }
 
-/// The axes of tiles of some codes.
-struct CodeTiles::Axes {
+/// The axes of blocks of some codes.
+struct CodeBlocks::Axes {
   /// Of codes: each of their axes by the axes that it is split into.
   SmallVector<ReassociationIndices> ofCodes;
   /// Of elements, by axes of the elements in their order.
@@ -48,7 +49,7 @@ struct CodeTiles::Axes {
   SmallVector<int64_t> extents;
 };
 
-CodeTiles::Axes CodeTiles::getAxes(Value codes) const {
+CodeBlocks::Axes CodeBlocks::getAxes(Value codes) const {
   Axes axes;
   int64_t rank = getRank(codes);
   for (int64_t axis = 0; axis + 2 < rank; ++axis) {
@@ -86,7 +87,7 @@ CodeTiles::Axes CodeTiles::getAxes(Value codes) const {
   return axes;
 }
 
-Value CodeTiles::splitCodes(OpBuilder &b, Location loc, Value codes) const {
+Value CodeBlocks::splitCodes(OpBuilder &b, Location loc, Value codes) const {
   Axes axes = getAxes(codes);
   SmallVector<OpFoldResult> whole = tensor::getMixedSizes(b, loc, codes);
   SmallVector<OpFoldResult> extents;
@@ -102,7 +103,7 @@ Value CodeTiles::splitCodes(OpBuilder &b, Location loc, Value codes) const {
                                        extents);
 }
 
-Value CodeTiles::toElements(OpBuilder &b, Location loc, Value codes) const {
+Value CodeBlocks::toElements(OpBuilder &b, Location loc, Value codes) const {
   if (tokens == 1)
     return splitLastAxis(b, loc, codes, records);
   Axes axes = getAxes(codes);
@@ -123,7 +124,8 @@ Value CodeTiles::toElements(OpBuilder &b, Location loc, Value codes) const {
   return tensor::CollapseShapeOp::create(b, loc, scratch, axes.ofElements);
 }
 
-Value CodeTiles::getDestination(OpBuilder &b, Location loc, Value codes) const {
+Value CodeBlocks::getDestination(OpBuilder &b, Location loc,
+                                 Value codes) const {
   if (tokens == 1 || isView())
     return toElements(b, loc, codes);
   Axes axes = getAxes(codes);
@@ -141,8 +143,8 @@ Value CodeTiles::getDestination(OpBuilder &b, Location loc, Value codes) const {
   return tensor::EmptyOp::create(b, loc, joined, b.getI8Type());
 }
 
-Value CodeTiles::fromElements(OpBuilder &b, Location loc, Value elements,
-                              Value codes) const {
+Value CodeBlocks::fromElements(OpBuilder &b, Location loc, Value elements,
+                               Value codes) const {
   if (tokens == 1)
     return joinLastAxis(b, loc, elements, codes.getType());
   Axes axes = getAxes(codes);

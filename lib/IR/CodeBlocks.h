@@ -1,12 +1,13 @@
-//===- CodeTiles.h - Codes of tokens in the order of fields -----*- C++ -*-===//
+//===- CodeBlocks.h - Codes of tokens in the order of fields -----*- C++
+//-*-===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KVQ_LIB_IR_CODETILES_H
-#define KVQ_LIB_IR_CODETILES_H
+#ifndef KVQ_LIB_IR_CODEBLOCKS_H
+#define KVQ_LIB_IR_CODEBLOCKS_H
 
 #include "kvq/IR/KVQ.h"
 
@@ -15,9 +16,9 @@ namespace mlir::kvq {
 /// The codes of some tokens, `... x tokens x head_dim`, as the elements of
 /// fields, `... x rows [x records] x elements`: what a packed row holds, in its
 /// order (rules R29 and R32). Packing and unpacking see elements alone.
-class CodeTiles {
+class CodeBlocks {
 public:
-  CodeTiles(const RowLayout &layout, int64_t headDim);
+  CodeBlocks(const RowLayout &layout, int64_t headDim);
 
   /// `codes` as elements: a view where they lie in that order already.
   Value toElements(OpBuilder &b, Location loc, Value codes) const;
@@ -41,4 +42,4 @@ private:
 
 } // namespace mlir::kvq
 
-#endif // KVQ_LIB_IR_CODETILES_H
+#endif // KVQ_LIB_IR_CODEBLOCKS_H
