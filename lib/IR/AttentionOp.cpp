@@ -191,6 +191,9 @@ static LogicalResult verifySides(AttentionOp op) {
     if (!cache && table)
       return op.emitOpError() << name << " is given for a tensor";
   }
+  if (failed(verifyQueryCodes(op, op.getQueryCodesAttr(), keyCache,
+                              valueCache)))
+    return failure();
   if (keyCache && valueCache && failed(verifyRings(op, keyCache, valueCache)))
     return failure();
   if (keyCache && valueCache)

@@ -62,6 +62,11 @@ bool FormatAttr::hasSignedCodes() const {
   return !isExact() && getCodec(getCodes())->isSigned();
 }
 
+bool FormatAttr::hasIntegerCodes() const {
+  return !isExact() && (getCodec(getCodes())->isSigned() ||
+                        getCodec(getCodes())->isUnsigned());
+}
+
 Type FormatAttr::getCenterType() const { return getCenter(); }
 
 FormatInterface FormatAttr::getCore() const {

@@ -197,6 +197,14 @@ TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region,
   return tiles;
 }
 
+/// Asks for integers of a type in place of the other operand of a contraction
+/// with `values`, where these are integer codes.
+static void useIntegers(Value contraction, Value values, TypeAttr type) {
+  auto dequantize = values.getDefiningOp<kvq::DequantizeOp>();
+  if (dequantize && dequantize.getFormat().hasIntegerCodes())
+    contraction.getDefiningOp()->setAttr(kQueryCodesAttrName, type);
+}
+
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
 Value TileDecomposer::computeScores() {
   SmallVector<SegmentTile> keys =
@@ -207,6 +215,8 @@ Value TileDecomposer::computeScores() {
     Value query = extractColumns(b, loc, op.getQuery(), key.channels);
     scores = buildContraction(b, loc, "rtc", "c", {query, "rc"},
                               {key.values, "tc"}, {scores, "rt"}, buildExtend);
+    if (TypeAttr codes = op.getQueryCodesAttr())
+      useIntegers(scores, key.values, codes);
   }
   return scores;
 }
@@ -314,6 +324,8 @@ Value TileDecomposer::accumulate(Value probabilities, Value acc) {
     Value sum = buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
                                  {tile.values, "tc"}, {part, "rc"}, buildExtend,
                                  /*hides=*/op.getMask() != nullptr);
+    if (op.getQueryCodesAttr())
+      useIntegers(sum, tile.values, TypeAttr::get(b.getI16Type()));
     if (part == acc) {
       acc = sum;
       continue;

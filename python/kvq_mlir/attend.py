@@ -118,6 +118,17 @@ def _mask(mask: np.ndarray | None, q: np.ndarray, longest: int) -> tuple[np.ndar
     return operand(mask).view(np.int8) if is_bool else operand(mask), element
 
 
+def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
+    """`Error` for an unknown type, and where no side has integer codes."""
+    if query_codes is None:
+        return None
+    if query_codes not in ("i8", "i16"):
+        raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
+    if not (k.format.has_integer_codes or v.format.has_integer_codes):
+        raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
+    return query_codes
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -137,6 +148,7 @@ def attention(
     window_first: int = 0,
     value_channels: tuple[int, int] | None = None,
     return_lse: bool = False,
+    query_codes: str | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -152,6 +164,10 @@ def attention(
     influence. sinks: [q_heads], logits that take part in the softmax without a value.
 
     value_channels: (begin, end) of v's rows that are the values; with v None, of k's rows (MLA).
+
+    query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R32):
+    keys with integer codes see the query as such integers, values with integer codes the probabilities as i16. At least
+    one side has to have integer codes.
 
     splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
     threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
@@ -199,6 +215,7 @@ def attention(
         window=_window(window, window_first),
         value_channels=channels,
         lse=return_lse,
+        query_codes=_query_codes(query_codes, k, values),
     )
     sides = (k,) if v is None else (k, v)
     compiled = kernel(

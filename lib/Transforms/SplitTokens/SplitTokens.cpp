@@ -244,7 +244,7 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       op.getSlopes() ? getIndex(getVisible(item).getPosition()) : Value(),
       loadMask(item), op.getSoftcapAttr(), op.getValueChannelsAttr(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
-      /*tile=*/nullptr, /*withinPages=*/false);
+      /*tile=*/nullptr, /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }

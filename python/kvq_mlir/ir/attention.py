@@ -17,7 +17,7 @@ class Variant:
     """What is done to scores, and what is asked for beside the output; a field is None where it is absent.
 
     mask: batch and query heads of the mask, 1 where shared, and its element type. window: tokens, and how many of the
-    first ones are seen beside. value_channels: begin and end.
+    first ones are seen beside. value_channels: begin and end. query_codes: "i16" or "i8".
     """
 
     scale: float
@@ -30,6 +30,7 @@ class Variant:
     window: tuple[int, int] | None = None
     value_channels: tuple[int, int] | None = None
     lse: bool = False
+    query_codes: str | None = None
 
     def attributes(self) -> str:
         """The attributes of the op."""
@@ -43,6 +44,8 @@ class Variant:
             parts.append(f"window = {tokens} : i64" + (f", window_first = {first} : i64" if first else ""))
         if self.value_channels is not None:
             parts.append("value_channels = array<i64: {}, {}>".format(*self.value_channels))
+        if self.query_codes is not None:
+            parts.append(f"query_codes = {self.query_codes}")
         return "{" + ", ".join(parts) + "}"
 
     def operands(self, batch: int, heads: int) -> dict[str, str]:
