@@ -137,10 +137,15 @@ def test_a_row_of_all_segments(name, storage, rng):
     if slots:
         storage = dict(page=8, page_table=rng.permutation(20).reshape(2, 10))
     caches = [
-        kvq.Cache(2, 2, 80, 96, kvq.Segments(text), dtype, fill=0xFF, **storage)
+        kvq.Cache(2, 2, 77, 96, kvq.Segments(text), dtype, fill=0xFF, **storage)
         for text in (segments, f"{segments}, row = [{fields}]")
     ]
     assert caches[0].nbytes == caches[1].nbytes and set(caches[1].storage()) == {"records"}
+    footprints = [_kvq.Footprint(cache.type) for cache in caches]
+    assert footprints[1].allocated(77)["total"] == caches[1].nbytes
+    for count in ("allocated", "retained"):
+        plain, row = (dict(getattr(footprint, count)(50)) for footprint in footprints)
+        assert {**plain, "alignment": 0} == {**row, "alignment": 0}
     packed = [rng.standard_normal((2, 2, 40, 96), np.float32) for _ in range(2)]
     for cache in caches:
         if slots:
