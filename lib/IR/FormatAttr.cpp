@@ -12,13 +12,13 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-FormatAttr FormatAttr::getExact(MLIRContext *context) {
+FormatAttr FormatAttr::getExact(MLIRContext *context, RopeOrder rope) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(),
                          RangePolicy::AbsMax, APFloat(1.0f), /*steps=*/1,
                          /*heads=*/1, RuleAttr::getDefault(context),
-                         /*center=*/Type(), /*rotation=*/0,
+                         /*center=*/Type(), /*rotation=*/0, rope,
                          /*layout=*/LayoutAttr());
 }
 
@@ -27,10 +27,10 @@ LayoutAttr FormatAttr::getLayoutOrDefault() const {
 }
 
 FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation(), layout);
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), getChannels(), getScale(),
+      getOuter(), getZeroKind(), getZero(), getRange(), getClip(), getSteps(),
+      getHeads(), getRule(), getCenter(), getRotation(), getRope(), layout);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
@@ -40,7 +40,7 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
   return FormatAttr::get(
       getContext(), getCodes(), getTokens(), getGroupChannels(headDim),
       getScale(), getOuter(), getZeroKind(), getZero(), getRange(), getClip(),
-      getSteps(), getHeads(), getRule(), getCenter(), rotation, getLayout());
+      getSteps(), getHeads(), getRule(), getCenter(), rotation, getRope(), getLayout());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
@@ -49,7 +49,7 @@ FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getOuter(), getZeroKind(), getZero(),
                          getRange(), getClip(), getSteps(), kvHeads, getRule(),
-                         getCenter(), getRotation(), getLayout());
+                         getCenter(), getRotation(), getRope(), getLayout());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -69,13 +69,24 @@ bool FormatAttr::hasIntegerCodes() const {
 
 Type FormatAttr::getCenterType() const { return getCenter(); }
 
+bool FormatAttr::isBeforeRope() const { return getRope() == RopeOrder::Pre; }
+
+FormatInterface FormatAttr::getBeforeRope() const {
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), getCenter(), getRotation(), RopeOrder::Pre,
+                         getLayout());
+}
+
 FormatInterface FormatAttr::getCore() const {
-  if (!getCenter() && getRotation() == 0)
+  if (!isPrepared() && !isBeforeRope())
     return *this;
-  return FormatAttr::get(
-      getContext(), getCodes(), getTokens(), getChannels(), getScale(),
-      getOuter(), getZeroKind(), getZero(), getRange(), getClip(), getSteps(),
-      getHeads(), getRule(), /*center=*/Type(), /*rotation=*/0, getLayout());
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), /*center=*/Type(), /*rotation=*/0,
+                         RopeOrder::Post, getLayout());
 }
 
 int64_t FormatAttr::getGroupTokens() const {

@@ -30,6 +30,7 @@ struct FormatFields {
   APFloat clip = APFloat(1.0f);
   Type center;
   int64_t rotation = 0;
+  RopeOrder rope = RopeOrder::Post;
   int64_t steps = 1;
   std::optional<int64_t> heads;
   RuleAttr rule;
@@ -119,6 +120,19 @@ static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
+static ParseResult parseRope(AsmParser &parser, FormatFields &fields) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<RopeOrder> order = symbolizeRopeOrder(name);
+  if (!order)
+    return parser.emitError(loc)
+           << "expected rope post or pre, got '" << name << "'";
+  fields.rope = *order;
+  return success();
+}
+
 /// Parses `S` or `S of O`.
 static ParseResult parseScale(AsmParser &parser, FormatFields &fields) {
   if (parser.parseType(fields.scale))
@@ -155,6 +169,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
       {"range", [&] { return parseRange(parser, fields); }},
       {"rotate", [&] { return parseRotation(parser, fields); }},
       {"center", [&] { return parser.parseType(fields.center); }},
+      {"rope", [&] { return parseRope(parser, fields); }},
       {"rule", [&] { return parser.parseAttribute(fields.rule); }},
       {"layout", [&] { return parser.parseAttribute(fields.layout); }}};
   if (parseFieldList(parser, " of a format", listed, seen))
@@ -164,15 +179,15 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && seen.size() > 1 + seen.count("layout")) {
+  if (exact && seen.size() > 1 + seen.count("layout") + seen.count("rope")) {
     parser.emitError(loc)
-        << "expected no other field but layout with codes = none: exact "
-           "elements have no group, heads, scale, zero, range, rotate, center "
-           "or rule";
+        << "expected no other field but rope and layout with codes = none: "
+           "exact elements have no group, heads, scale, zero, range, rotate, "
+           "center or rule";
     return {};
   }
   if (exact) {
-    FormatAttr format = FormatAttr::getExact(parser.getContext());
+    FormatAttr format = FormatAttr::getExact(parser.getContext(), fields.rope);
     if (!fields.layout)
       return format;
     if (failed(verifyExactLayout([&] { return parser.emitError(loc); },
@@ -193,7 +208,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
       fields.group->second, fields.scale, fields.outer, fields.zeroKind,
       fields.zero, range, fields.clip, fields.steps, fields.heads.value_or(1),
       fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
-      fields.center, fields.rotation, fields.layout);
+      fields.center, fields.rotation, fields.rope, fields.layout);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -204,6 +219,10 @@ static void printExtent(AsmPrinter &printer, int64_t extent) {
 }
 
 void FormatAttr::print(AsmPrinter &printer) const {
+  auto printRope = [&] {
+    if (isBeforeRope())
+      printer << ", rope = " << stringifyRopeOrder(getRope());
+  };
   printer << "<codes = " << getCodes();
   if (!isExact()) {
     printer << ", group = [";
@@ -233,8 +252,11 @@ void FormatAttr::print(AsmPrinter &printer) const {
     }
     if (getCenter())
       printer << ", center = " << getCenter();
+    printRope();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
+  } else {
+    printRope();
   }
   if (getLayout())
     printer << ", layout = " << getLayout();

@@ -93,7 +93,8 @@ static void splitOp(RewriterBase &rewriter, ShiftOp op) {
     CacheType segment = part.getType();
     return ShiftOp::create(
         rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
-        getFlushed(segment, op.getFlushed()), op.getPages(), part.cache);
+        getFlushed(segment, op.getFlushed()), op.getPages(), op.getCos(),
+        op.getSin(), part.cache, op.getRopeStyleAttr());
   };
   rewriter.replaceOp(op, changeSegments(rewriter, loc, op.getCache(),
                                         countMoving(op.getCache().getType()),

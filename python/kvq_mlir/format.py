@@ -144,8 +144,13 @@ class Format:
         return head_dim if self.rotation is None else self.rotation
 
     @property
+    def is_before_rope(self) -> bool:
+        """Whether keys are stored before RoPE (`rope = pre`), and turned as attention reads them."""
+        return self._fields["rope"] == "pre"
+
+    @property
     def core(self) -> str:
-        """The text of the format of what is quantized: without center and rotation, which act before."""
+        """The text of the format of what is quantized: without center and rotation, which act before, and RoPE."""
         return self._fields["core"]
 
     @property
@@ -198,6 +203,7 @@ class Format:
         tail = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
         tail += "" if self.rotation == 0 else f", rotate = hadamard<{self.rotation or '*'}>"
         tail += f", center = {self.center}" if self.center else ""
+        tail += ", rope = pre" if self.is_before_rope else ""
         tail += "" if self.heads == 1 else f", heads = {self.heads or '*'}"
         return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{tail}")
 
@@ -272,6 +278,11 @@ class Segments:
     def attribute(self) -> str:
         """The attribute in MLIR, "#kvq.segments<...>"."""
         return f"#kvq.segments<{self}>"
+
+    @property
+    def is_before_rope(self) -> bool:
+        """Whether some segment holds keys before RoPE."""
+        return any(fmt.is_before_rope for _, _, fmt in self.parts)
 
     @property
     def formats(self) -> tuple[Format, ...]:

@@ -91,6 +91,7 @@ static nb::tuple parseFormat(const std::string &text) {
   fields["rotation"] = format.getRotation() == FormatAttr::kWholeAxis
                            ? nb::object(nb::none())
                            : nb::object(nb::int_(format.getRotation()));
+  fields["rope"] = nb::str(stringifyRopeOrder(format.getRope()).data());
   fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
   fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
