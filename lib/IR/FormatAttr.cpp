@@ -61,6 +61,11 @@ bool FormatAttr::hasSignedCodes() const {
   return !isExact() && getCodec(getCodes())->isSigned();
 }
 
+bool FormatAttr::hasIntegerCodes() const {
+  return !isExact() && (getCodec(getCodes())->isSigned() ||
+                        getCodec(getCodes())->isUnsigned());
+}
+
 Type FormatAttr::getCenterType() const { return getCenter(); }
 
 bool FormatAttr::isBeforeRope() const { return getRope() == RopeOrder::Pre; }

@@ -153,8 +153,19 @@ LogicalResult KVQDialect::verifyOperationAttribute(Operation *op,
                        << attribute.getValue() << " of '" << op->getName()
                        << "'";
   }
+  if (attribute.getName() == kQueryCodesAttrName) {
+    auto type = dyn_cast<TypeAttr>(attribute.getValue());
+    if (isa<linalg::GenericOp>(op) && type &&
+        (type.getValue().isSignlessInteger(8) ||
+         type.getValue().isSignlessInteger(16)))
+      return success();
+    return emitError() << "expected kvq.query_codes as i8 or i16 of a "
+                          "linalg.generic, got "
+                       << attribute.getValue() << " of '" << op->getName()
+                       << "'";
+  }
   return emitError() << "expected an attribute of kvq.layer, kvq.policy, "
-                        "kvq.side, kvq.unfused, got "
+                        "kvq.query_codes, kvq.side, kvq.unfused, got "
                      << attribute.getName();
 }
 

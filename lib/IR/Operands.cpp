@@ -60,6 +60,28 @@ LogicalResult kvq::verifyPageTable(Operation *op, StringRef name,
                            << " tokens, got " << found;
 }
 
+static bool hasIntegerCodes(CacheType cache) {
+  return llvm::any_of(cache.getSegmentCaches(), [](CacheType part) {
+    FormatInterface format = part.getFormat();
+    // RoPE turns floats.
+    return format.hasIntegerCodes() && !format.isBeforeRope();
+  });
+}
+
+LogicalResult kvq::verifyQueryCodes(Operation *op, TypeAttr queryCodes,
+                                    CacheType key, CacheType value) {
+  if (!queryCodes)
+    return success();
+  Type type = queryCodes.getValue();
+  if (!type.isSignlessInteger(8) && !type.isSignlessInteger(16))
+    return op->emitOpError() << "expected query_codes i8 or i16, got " << type;
+  if (!key || !value || hasIntegerCodes(key) || hasIntegerCodes(value))
+    return success();
+  return op->emitOpError()
+         << "query_codes needs integer codes of keys or of values, got "
+         << key.getRowFormat() << " and " << value.getRowFormat();
+}
+
 FailureOr<int64_t>
 kvq::verifyValueChannels(Operation *op, Type values, int64_t headDim,
                          std::optional<ArrayRef<int64_t>> range) {

@@ -116,8 +116,10 @@ bool kvq::isHidingContraction(linalg::GenericOp op) {
 }
 
 Value kvq::buildScratch(OpBuilder &b, Location loc, ArrayRef<int64_t> bound,
-                        ArrayRef<OpFoldResult> extents) {
-  Value scratch = tensor::EmptyOp::create(b, loc, bound, b.getF32Type());
+                        ArrayRef<OpFoldResult> extents, Type elementType) {
+  if (!elementType)
+    elementType = b.getF32Type();
+  Value scratch = tensor::EmptyOp::create(b, loc, bound, elementType);
   bool whole = true;
   for (auto [size, extent] : llvm::zip_equal(bound, extents))
     whole &= getConstantIntValue(extent) == size;

@@ -80,6 +80,8 @@ LogicalResult PartialAttentionOp::verify() {
   if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())) ||
       failed(verifyPageTable(*this, "value_pages", value, getValuePages())))
     return failure();
+  if (failed(verifyQueryCodes(*this, getQueryCodesAttr(), key, value)))
+    return failure();
   auto hasPages = [](CacheType cache, std::optional<TokenRegion> region) {
     return region && LoadTileOp::hasPages(cache, *region);
   };

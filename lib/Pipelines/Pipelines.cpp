@@ -72,6 +72,7 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   buildTilePipeline(pm, options.splits, options.tileTokens);
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
   pm.addNestedPass<func::FuncOp>(
       createConvertKVQToVectorPass({options.vectorWidth}));
   buildVectorToLLVMPipeline(pm, options.openMP);

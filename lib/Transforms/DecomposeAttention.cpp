@@ -241,6 +241,14 @@ TileDecomposer::getKeyParts(const SegmentTile &key) {
   return parts;
 }
 
+/// Asks for integers of a type in place of the other operand of a contraction
+/// with `values`, where these are integer codes.
+static void useIntegers(Value contraction, Value values, TypeAttr type) {
+  auto dequantize = values.getDefiningOp<kvq::DequantizeOp>();
+  if (dequantize && dequantize.getFormat().hasIntegerCodes())
+    contraction.getDefiningOp()->setAttr(kQueryCodesAttrName, type);
+}
+
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over parts.
 Value TileDecomposer::computeScores() {
   SmallVector<SegmentTile> keys =
@@ -248,10 +256,13 @@ Value TileDecomposer::computeScores() {
                    {0, op.getKey().getType().getHeadDim()});
   Value scores = getInitialScores();
   for (const SegmentTile &key : keys)
-    for (const KeyPart &part : getKeyParts(key))
+    for (const KeyPart &part : getKeyParts(key)) {
       scores =
           buildContraction(b, loc, "rtc", "c", {part.query, "rc"},
                            {part.values, "tc"}, {scores, "rt"}, buildExtend);
+      if (TypeAttr codes = op.getQueryCodesAttr())
+        useIntegers(scores, part.values, codes);
+    }
   return scores;
 }
 
@@ -358,6 +369,8 @@ Value TileDecomposer::accumulate(Value probabilities, Value acc) {
     Value sum = buildContraction(b, loc, "rct", "t", {probabilities, "rt"},
                                  {tile.values, "tc"}, {part, "rc"}, buildExtend,
                                  /*hides=*/op.getMask() != nullptr);
+    if (op.getQueryCodesAttr())
+      useIntegers(sum, tile.values, TypeAttr::get(b.getI16Type()));
     if (part == acc) {
       acc = sum;
       continue;

@@ -135,6 +135,18 @@ def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
     return check_rope(rope, style, channels, longest, f"{longest} tokens")
 
 
+def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
+    """`Error` for an unknown type, and where no side has integer codes."""
+    if query_codes is None:
+        return None
+    if query_codes not in ("i8", "i16"):
+        raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
+    formats = [fmt for side in (k, v) for fmt in side.format.formats if not fmt.is_before_rope]  # RoPE turns floats
+    if not any(fmt.has_integer_codes for fmt in formats):
+        raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
+    return query_codes
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -156,6 +168,7 @@ def attention(
     rope: Tables | None = None,
     rope_style: str = "half",
     return_lse: bool = False,
+    query_codes: str | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -175,6 +188,10 @@ def attention(
     rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes them, with a row for each position:
     keys are turned as they are read; q is turned already. rope_style: "half" or "interleaved", which channels are turned
     together: c and c + n/2, or 2c and 2c + 1.
+
+    query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R38):
+    keys with integer codes see the query as such integers, values with integer codes the probabilities as i16. At least
+    one side has to have integer codes.
 
     splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
     threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
@@ -224,6 +241,7 @@ def attention(
         value_channels=channels,
         rope=(tables[0].shape[1], rope_style) if tables else None,
         lse=return_lse,
+        query_codes=_query_codes(query_codes, k, values),
     )
     sides = (k,) if v is None else (k, v)
     compiled = kernel(

@@ -66,6 +66,11 @@ class Format:
         return self._fields["bits"] == 0
 
     @property
+    def has_integer_codes(self) -> bool:
+        """Whether a code stands for an integer, signed or not, before scale and zero apply."""
+        return self._fields["integers"]
+
+    @property
     def bits(self) -> int:
         """Bits of a code; 0 if exact."""
         return self._fields["bits"]
@@ -250,6 +255,11 @@ class Segments:
         self.parts = tuple(
             (begin, end, Format(fmt)) for begin, (end, fmt) in zip([0, *ends[:-1]], parts, strict=True)
         )
+
+    @property
+    def has_integer_codes(self) -> bool:
+        """Whether a segment has integer codes."""
+        return any(fmt.has_integer_codes for _, _, fmt in self.parts)
 
     @property
     def attribute(self) -> str:

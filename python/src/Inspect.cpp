@@ -76,6 +76,7 @@ static nb::tuple parseFormat(const std::string &text) {
   fields["codes"] = toText(format.getCodes());
   fields["bits"] = format.getCodeBits();
   fields["signed"] = format.hasSignedCodes();
+  fields["integers"] = format.hasIntegerCodes();
   fields["tokens"] = format.getGroupTokens();
   fields["channels"] =
       format.isExact() || format.getChannels() == FormatAttr::kWholeAxis

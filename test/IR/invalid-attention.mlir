@@ -311,8 +311,36 @@ func.func @origins(%q: tensor<1x4x?x16xf32>, %k: !k, %v: !v, %n: tensor<1xi64>, 
 !c = !kvq.cache<1x2x64x64xf16, #kvq.format<codes = none>>
 
 func.func @misspelt(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {
-  // expected-error@+1 {{'kvq.attention' op has no attribute 'casual': expected one of causal, rope_style, scale}}
+  // expected-error@+1 {{'kvq.attention' op has no attribute 'casual': expected one of causal, query_codes, rope_style, scale}}
   %0 = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
       outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32, casual} -> tensor<1x2x1x64xf32>
   return %0 : tensor<1x2x1x64xf32>
 }
+
+// -----
+
+#int = #kvq.format<codes = i8, group = [1, 32], scale = f16>
+!c = !kvq.cache<1x2x?x64xf16, #int>
+func.func @query_codes_of_another_width(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) {
+  // expected-error@+1 {{expected query_codes i8 or i16, got 'i4'}}
+  %0 = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32, query_codes = i4} -> tensor<1x2x1x64xf32>
+  return
+}
+
+// -----
+
+#float = #kvq.format<codes = f8E4M3FN, group = [1, 32], scale = f16>
+!c = !kvq.cache<1x2x?x64xf16, #float>
+!e = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+func.func @query_codes_without_integers(%q: tensor<1x2x1x64xf32>, %c: !c, %e: !e, %n: tensor<1xi64>) {
+  // expected-error@+1 {{query_codes needs integer codes of keys or of values, got #kvq.format<codes = f8E4M3FN}}
+  %0 = kvq.attention ins(%q, %c, %e : tensor<1x2x1x64xf32>, !c, !e) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32, query_codes = i16} -> tensor<1x2x1x64xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected kvq.query_codes as i8 or i16 of a linalg.generic, got i16 of 'func.func'}}
+func.func private @query_codes_of_a_function() attributes {kvq.query_codes = i16}

@@ -194,10 +194,10 @@ func.func @cache_level(%tokens: tensor<1x2x?x16xf16>, %n: tensor<1xi64>,
       lengths(%n : tensor<1xi64>) value_flushed(%f : tensor<1xi64>)
       outs(%q : tensor<1x4x?x16xf32>) {scale = 0.25 : f32, causal}
       -> tensor<1x4x?x16xf32>
-  // CHECK: kvq.attention ins({{.*}}) lengths(%{{.*}} : tensor<1xi64>) key_flushed(%{{.*}} : tensor<1xi64>) outs(
+  // CHECK: kvq.attention ins({{.*}}) lengths(%{{.*}} : tensor<1xi64>) key_flushed(%{{.*}} : tensor<1xi64>) outs({{.*}}) {query_codes = i16, scale = 2.500000e-01 : f32}
   %o1 = kvq.attention ins(%q, %v, %k : tensor<1x4x?x16xf32>, !window, !plain)
       lengths(%n : tensor<1xi64>) key_flushed(%f : tensor<1xi64>)
-      outs(%q : tensor<1x4x?x16xf32>) {scale = 0.25 : f32}
+      outs(%q : tensor<1x4x?x16xf32>) {scale = 0.25 : f32, query_codes = i16}
       -> tensor<1x4x?x16xf32>
   // CHECK: kvq.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
   %o2 = kvq.attention ins(%q, %keys, %values : tensor<1x4x?x16xf32>,

@@ -28,6 +28,11 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     - A `vector.extract` from a constant vector, at a position that an integer is
       cast to (a codebook's value), is done lane by lane; LLVM makes one shuffle
       of it where the target has one.
+    - A sum of f32 terms, each a product of two integers, extended to i32 and
+      converted, times a scale: where the scale stays the same along the innermost
+      reduced axes, and types and extents say that i32 holds the sum, products are
+      added as i32 first, each two neighbours together (one instruction on x86), and
+      the sum is converted and scaled.
     - `math.exp2` of f32 becomes a polynomial: relative error below 1e-7,
       results below 2^-126 are 0, the same bits in vectors and scalars.
 
@@ -61,8 +66,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     Numerics: sums and products whose op carries a fast-math flag are
     reassociated over lanes; those without one, and other reductions, keep their
     order, maxima and minima are exact, and flags of the body's ops are kept.
-    exp2 as above; tanh and log2 are polynomials to within a few units in the
-    last place.
+    exp2 as above, and sums of integers, which are exact; tanh and log2 are
+    polynomials to within a few units in the last place.
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
@@ -73,6 +78,39 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
+  let summary = "Prefetches the next tile of a cache";
+  let description = [{
+    In a loop over tiles of tokens, what a tile takes of a buffer that outlives the
+    loop (a `memref.subview` along one axis that advances with the loop, whole
+    rows) is prefetched for the tile after it, line by line, where there is one.
+    Rows that pages or groups of several tokens place otherwise are left to the
+    processor.
+
+    Of test/Conversion/KVQToVector/prefetch-tiles.mlir, abridged:
+
+    ```mlir
+    scf.for %t = %c0 to %n step %c64 {
+      %rows = memref.subview %codes[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1] …
+    ```
+    becomes
+    ```mlir
+    scf.for %t = %c0 to %n step %c64 {
+      …                                    // %bytes: 128 for each row of the next tile
+      scf.for %b = %c0 to %bytes step %c64 {
+        …                                  // %row, %column: of byte %b from row %t + 64 on
+        memref.prefetch %codes[%c0, %h, %row, %column], read, locality<3>, data …
+      }
+      %rows = memref.subview %codes[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1] …
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
 def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {

@@ -87,6 +87,7 @@ inline constexpr llvm::StringLiteral kLayerAttrName = "kvq.layer";
 inline constexpr llvm::StringLiteral kPolicyAttrName = "kvq.policy";
 inline constexpr llvm::StringLiteral kSideAttrName = "kvq.side";
 inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
+inline constexpr llvm::StringLiteral kQueryCodesAttrName = "kvq.query_codes";
 
 } // namespace mlir::kvq
 

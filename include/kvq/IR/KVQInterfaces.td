@@ -31,6 +31,9 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"True when codes are two's complement integers, so that "
                     "unpacking extends their sign.",
       "bool", "hasSignedCodes">,
+    InterfaceMethod<"True when a code stands for its integer, signed or not, "
+                    "before scale and zero apply.",
+      "bool", "hasIntegerCodes">,
     InterfaceMethod<"Tokens that are quantized together; 1 when exact, and where "
                     "the range is static.",
       "int64_t", "getGroupTokens">,

@@ -706,11 +706,18 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     a softcap that is not a positive finite number; a window of fewer than one
     token, `window_first` without a window or negative; `value_channels` that are
     not within the rows, cut a group of channels, or choose from rows that are
-    rotated, centred or turned by RoPE; tables missing for keys before RoPE or
-    given for other caches, of different types, with no angle or more than a row
-    has pairs of channels, or of fewer rows than the capacity; a `rope_style`
-    without tables; values with `rope = pre`. Lengths beyond the capacity or the
-    tables are not checked at run time.
+    rotated, centred or turned by RoPE; `query_codes` other than i8 and i16, or with
+    keys and values neither of which have integer codes (those of keys before RoPE
+    are turned in f32); tables missing for keys before RoPE or given for other
+    caches, of different types, with no angle or more than a row has pairs of
+    channels, or of fewer rows than the capacity; a `rope_style` without tables;
+    values with `rope = pre`. Lengths beyond the capacity or the tables are not
+    checked at run time.
+
+    `query_codes = i16` or `i8` allows sums of integer products (rule R38): keys with
+    integer codes see the query as integers of that type, with a scale for each
+    channel group; values with integer codes see probabilities times scales as i16.
+    It spends error, which docs/Semantics.md bounds. Without it all is f32.
 
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x32x1x128xf32>, !kc, !vc)
@@ -742,6 +749,7 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     OptionalAttr<I64Attr>:$window,
     OptionalAttr<I64Attr>:$window_first,
     OptionalAttr<DenseI64ArrayAttr>:$value_channels,
+    OptionalAttr<TypeAttr>:$query_codes,
     OptionalAttr<KVQ_RopeStyleAttr>:$rope_style);
   let results = (outs KVQ_FloatTensor:$result,
                       Optional<3DTensorOf<[F32]>>:$lseResult);
@@ -830,6 +838,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     token range from the identity and merges the states by
     `kvq.merge_partials`.
 
+    `query_codes` is that of `kvq.attention`.
+
     Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
     head_dim; keys and values of different batch or KV heads; `acc` other than
     `rows x channels` of the values; `max`, `sum`, `bias`, `slopes` or `mask` for
@@ -837,7 +847,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     would refuse; results of other types than the initial state; one region without
     the other; a tile of fewer than one token; a page table missing for a paged
     cache or given for another; `within_pages` without codes that lie in pages;
-    tables that `kvq.attention` would not take for these keys.
+    tables that `kvq.attention` would not take for these keys; `query_codes` that it
+    would not take.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -866,7 +877,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile,
-    UnitAttr:$within_pages);
+    UnitAttr:$within_pages,
+    OptionalAttr<TypeAttr>:$query_codes);
   let results = (outs
     2DTensorOf<[F32]>:$accResult,
     1DTensorOf<[F32]>:$maxResult,

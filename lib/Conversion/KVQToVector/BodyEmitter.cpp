@@ -229,6 +229,11 @@ Value BodyEmitter::emitValue(Value value, const Point &point,
   return result;
 }
 
+void BodyEmitter::define(Value value, const Point &point, Value replacement) {
+  emitted[{value.getAsOpaquePointer(), restrict(point, axesOf(value))}] =
+      replacement;
+}
+
 SmallVector<Value> BodyEmitter::emit(const Point &point,
                                      ValueRange accumulators) {
   SmallVector<Value> results;

@@ -50,6 +50,17 @@ private:
                                     const Segment *laneSegment,
                                     ArrayRef<Point> points,
                                     ValueRange accumulators);
+  SmallVector<Value> emitIntegerSums(ArrayRef<unsigned> axes,
+                                     const Segment *laneSegment,
+                                     ArrayRef<Point> points,
+                                     ValueRange accumulators);
+  SmallVector<Value> emitProducts(ArrayRef<unsigned> axes,
+                                  const Segment *laneSegment,
+                                  ArrayRef<Point> points, ValueRange sums);
+  /// Carried values after all steps of `axis` (on the lane axis, those of
+  /// `laneSegment` if it is not null).
+  SmallVector<Value> walkAxis(unsigned axis, const Segment *laneSegment,
+                              ValueRange carried, Step step);
   SmallVector<Value> emitLaneReductions(ArrayRef<Point> points,
                                         SmallVector<Value> accumulators);
   /// Reduces a stretch of the lane axis: for each output, the result of each
@@ -289,23 +300,71 @@ SmallVector<Value> NestEmitter::emitReductions(ArrayRef<unsigned> axes,
           results, body.emit(point, accumulators.slice(i * outputs, outputs)));
     return results;
   }
-  unsigned axis = axes.front();
-  SmallVector<Value> values(accumulators);
-  auto walkSegment = [&](const Segment &segment) {
-    values = walk(axis, segment, values, [&](ValueRange carried) {
-      return emitReductions(axes.drop_front(), laneSegment, points, carried);
-    });
-  };
+  if (plan.integerSum && plan.integerSum->axes[axes.front()])
+    return emitIntegerSums(axes, laneSegment, points, accumulators);
+  return walkAxis(
+      axes.front(), laneSegment, accumulators, [&](ValueRange carried) {
+        return emitReductions(axes.drop_front(), laneSegment, points, carried);
+      });
+}
+
+SmallVector<Value> NestEmitter::walkAxis(unsigned axis,
+                                         const Segment *laneSegment,
+                                         ValueRange carried, Step step) {
+  SmallVector<Value> values(carried);
   if (laneSegment && axis == plan.laneAxis)
-    walkSegment(*laneSegment);
-  else
-    llvm::for_each(segments[axis], walkSegment);
+    return walk(axis, *laneSegment, values, step);
+  for (const Segment &segment : segments[axis])
+    values = walk(axis, segment, values, step);
   return values;
+}
+
+/// Adds, to each accumulator, the sum of products along `axes` times its scale.
+SmallVector<Value> NestEmitter::emitIntegerSums(ArrayRef<unsigned> axes,
+                                                const Segment *laneSegment,
+                                                ArrayRef<Point> points,
+                                                ValueRange accumulators) {
+  auto type = dyn_cast<VectorType>(accumulators.front().getType());
+  Value zero = arith::ConstantOp::create(builder, loc,
+                                         builder.getI32IntegerAttr(0));
+  int64_t lanes = type ? type.getNumElements() : 1;
+  SmallVector<Value> sums(points.size(), splat(builder, loc, zero, lanes));
+  sums = emitProducts(axes, laneSegment, points, sums);
+  for (unsigned axis : axes)
+    positions[axis] = AxisPosition();
+  BodyEmitter body(builder, plan, positions);
+  body.setLanes(lanes);
+  Value converted = plan.integerSum->conversion->getResult(0);
+  SmallVector<Value> results;
+  for (auto [point, sum, accumulator] :
+       llvm::zip_equal(points, sums, accumulators)) {
+    Type floats = accumulator.getType();
+    body.define(converted, point,
+                arith::SIToFPOp::create(builder, loc, floats, sum));
+    llvm::append_range(results, body.emit(point, accumulator));
+  }
+  return results;
+}
+
+SmallVector<Value> NestEmitter::emitProducts(ArrayRef<unsigned> axes,
+                                             const Segment *laneSegment,
+                                             ArrayRef<Point> points,
+                                             ValueRange sums) {
+  if (!axes.empty())
+    return walkAxis(axes.front(), laneSegment, sums, [&](ValueRange carried) {
+      return emitProducts(axes.drop_front(), laneSegment, points, carried);
+    });
+  ProductEmitter products(builder, plan, positions);
+  SmallVector<Value> results;
+  for (auto [point, sum] : llvm::zip_equal(points, sums))
+    results.push_back(products.add(sum, point));
+  return results;
 }
 
 SmallVector<SmallVector<LaneOf>>
 NestEmitter::reduceSegment(const Segment &segment, ArrayRef<Point> points) {
   unsigned outputs = plan.combiners.size();
+  int64_t lanes = segment.lanes / (plan.addsNeighbours(segment.lanes) ? 2 : 1);
   SmallVector<Value> partial;
   for (size_t i = 0; i < points.size(); ++i)
     for (auto [combiner, init] :
@@ -314,7 +373,7 @@ NestEmitter::reduceSegment(const Segment &segment, ArrayRef<Point> points) {
           neutralElement(combiner, getElementTypeOrSelf(init.getType()));
       partial.push_back(splat(builder, loc,
                               arith::ConstantOp::create(builder, loc, neutral),
-                              segment.lanes));
+                              lanes));
     }
   partial = emitReductions(reducedAxes, &segment, points, partial);
   SmallVector<SmallVector<LaneOf>> results;

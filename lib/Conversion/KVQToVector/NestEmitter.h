@@ -40,6 +40,11 @@ public:
   BodyEmitter(OpBuilder &builder, const NestPlan &plan,
               ArrayRef<AxisPosition> positions);
 
+  /// Vectors have so many lanes, whatever the position on the lane axis.
+  void setLanes(int64_t count) { lanes = count; }
+  /// The value of an op of the body at `point`, in place of what it computes.
+  void define(Value value, const Point &point, Value replacement);
+
   /// The values that the body yields at `point`, with `accumulators` for the
   /// outputs' arguments (empty: outputs are read from memory where used).
   SmallVector<Value> emit(const Point &point, ValueRange accumulators);
@@ -67,6 +72,35 @@ private:
   int64_t lanes;
   std::map<std::pair<void *, Point>, Value> emitted;
   llvm::DenseMap<Value, llvm::SmallBitVector> valueAxes;
+};
+
+/// Writes the products of an integer sum for the points of a block.
+class ProductEmitter {
+public:
+  ProductEmitter(OpBuilder &builder, const NestPlan &plan,
+                 ArrayRef<AxisPosition> positions)
+      : builder(builder), loc(plan.op->getLoc()), plan(plan),
+        positions(positions), body(builder, plan, positions) {}
+
+  /// `sum` plus the product, or the two of a pair, at `point`.
+  Value add(Value sum, const Point &point);
+
+private:
+  Value getFactor(unsigned index, const Point &point);
+  Value loadPair(OpOperand *operand, const Point &point);
+  Value addNeighbours(Value products);
+  int64_t getLanes() const {
+    return plan.laneAxis ? positions[*plan.laneAxis].lanes : 1;
+  }
+  bool isPair() const;
+
+  OpBuilder &builder;
+  Location loc;
+  const NestPlan &plan;
+  ArrayRef<AxisPosition> positions;
+  BodyEmitter body;
+  /// Extended factors, by operand and by the point on its axes.
+  std::map<std::pair<unsigned, Point>, Value> factors;
 };
 
 /// Writes the whole nest at the builder's insertion point.

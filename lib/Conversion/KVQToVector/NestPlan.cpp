@@ -52,9 +52,8 @@ static bool runsAlongMemory(const NestPlan &plan, OpOperand *operand,
          });
 }
 
-/// Whether neighbours along `axis` are neighbours in the operand's memory.
-static bool isContiguousAlong(const NestPlan &plan, OpOperand *operand,
-                              unsigned axis) {
+bool kvq::isContiguousAlong(const NestPlan &plan, OpOperand *operand,
+                            unsigned axis) {
   return runsAlongMemory(plan, operand, axis) &&
          plan.op.getMatchingIndexingMap(operand).getResults().back() ==
              getAffineDimExpr(axis, plan.op.getContext());
@@ -177,6 +176,9 @@ static void chooseLaneAxis(NestPlan &plan, int64_t vectorWidth) {
     if (widest == 0)
       continue;
     int64_t lanes = std::max<int64_t>(vectorWidth * 32 / widest, 1);
+    // Products are added in pairs.
+    if (plan.integerSum && plan.integerSum->axes[axis])
+      lanes *= 2;
     if (!ShapedType::isDynamic(plan.extents[axis]))
       lanes = std::min<int64_t>(
           lanes, llvm::bit_floor(static_cast<uint64_t>(plan.extents[axis])));
@@ -212,7 +214,7 @@ public:
     bodyCost = -2.0;
     for (Operation &op : plan.op.getBody()->without_terminator())
       bodyCost += isa<math::Exp2Op, math::TanhOp>(op) ? kExp2Cost : 1.0;
-    bodyCost = std::max(bodyCost, 1.0);
+    bodyCost = plan.integerSum ? 1.0 : std::max(bodyCost, 1.0);
     for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
       hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);
   }
@@ -227,7 +229,10 @@ public:
 private:
   double loadCost(OpOperand *operand) {
     auto type = cast<MemRefType>(operand->get().getType());
-    // Narrow elements are converted as they are loaded.
+    // Narrow elements are converted as they are loaded, but for the factors of
+    // products in pairs.
+    if (plan.integerSum && type.getElementTypeBitWidth() == 16)
+      return 1.0;
     return type.getElementTypeBitWidth() < 32 ? 3.0 : 1.0;
   }
 
@@ -362,8 +367,13 @@ FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
   if (!outputsFollowParallelAxes(plan))
     return failure();
   findCombiners(plan);
+  plan.integerSum = matchIntegerSum(plan);
   chooseLaneAxis(plan, vectorWidth);
+  choosePairAxis(plan);
   BlockSearch(plan).run();
+  if (plan.integerSum && plan.integerSum->pairAxis &&
+      plan.integerSum->pairAxis != plan.laneAxis)
+    plan.block[*plan.integerSum->pairAxis] = 2;
   chooseRunAxis(plan);
   return plan;
 }

@@ -13,6 +13,21 @@
 
 namespace mlir::kvq {
 
+/// A sum of products of integers that is taken before it is scaled: a body that
+/// adds `float(extend(x) * extend(y)) * scale`, where neither the scale nor the
+/// number of terms keeps them from being added as i32 along some reduced axes,
+/// the innermost ones. Exact, where sums of floats round.
+struct IntegerSum {
+  /// The operands that are extended; both depend on `axes`.
+  OpOperand *operands[2];
+  /// The extensions of both, and the conversion of their product to a float.
+  Operation *extensions[2];
+  Operation *conversion;
+  llvm::SmallBitVector axes;
+  /// The axis along which two products are added in one instruction.
+  std::optional<unsigned> pairAxis;
+};
+
 /// The decisions about one structured op, made before any IR is written: which
 /// axis lies in vector lanes, how many, and how many steps of each parallel
 /// axis one block of code handles at once.
@@ -35,7 +50,14 @@ struct NestPlan {
   /// new value. Null in nests without a reduction, and where the body is not of
   /// that form (then the lane axis is never a reduced one).
   SmallVector<Operation *> combiners;
+  std::optional<IntegerSum> integerSum;
 
+  /// Whether steps of `lanes` on the lane axis are products that are added in
+  /// pairs, so that accumulators have half as many lanes.
+  bool addsNeighbours(int64_t lanes) const {
+    return integerSum && reducesLanes() &&
+           integerSum->pairAxis == laneAxis && lanes >= 4;
+  }
   bool isReduced(unsigned axis) const {
     return kinds[axis] == utils::IteratorType::reduction;
   }
@@ -50,6 +72,16 @@ struct NestPlan {
   std::optional<int64_t> neighbourInPairs(OpOperand *operand,
                                           unsigned axis) const;
 };
+
+/// Whether neighbours along `axis` are neighbours in the operand's memory.
+bool isContiguousAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
+
+/// Finds the integer sum that a nest with known combiners may take.
+std::optional<IntegerSum> matchIntegerSum(const NestPlan &plan);
+
+/// Chooses the pairs of an integer sum once the lanes are known; drops a sum
+/// that the lanes do not allow.
+void choosePairAxis(NestPlan &plan);
 
 /// Whether `op`, of a structured op's body, reads an element of a constant
 /// vector at a position that an integer is cast to.

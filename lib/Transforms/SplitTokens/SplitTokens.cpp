@@ -245,7 +245,7 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       loadMask(item), op.getCos(), op.getSin(), op.getSoftcapAttr(),
       op.getValueChannelsAttr(), op.getRopeStyleAttr(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
-      /*tile=*/nullptr, /*withinPages=*/false);
+      /*tile=*/nullptr, /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }

@@ -19,8 +19,8 @@ class Variant:
     """What is done to scores, and what is asked for beside the output; a field is None where it is absent.
 
     mask: batch and query heads of the mask, 1 where shared, and its element type. window: tokens, and how many of the
-    first ones are seen beside. value_channels: begin and end. rope: the width of the tables and the style of pairs, where
-    keys are turned as they are read.
+    first ones are seen beside. value_channels: begin and end. query_codes: "i16" or "i8". rope: the width of the tables
+    and the style of pairs, where keys are turned as they are read.
     """
 
     scale: float
@@ -34,6 +34,7 @@ class Variant:
     value_channels: tuple[int, int] | None = None
     rope: Rope = None
     lse: bool = False
+    query_codes: str | None = None
 
     def attributes(self) -> str:
         """The attributes of the op."""
@@ -49,6 +50,8 @@ class Variant:
             parts.append("value_channels = array<i64: {}, {}>".format(*self.value_channels))
         if self.rope is not None:
             parts.append(rope_attribute(self.rope))
+        if self.query_codes is not None:
+            parts.append(f"query_codes = {self.query_codes}")
         return "{" + ", ".join(parts) + "}"
 
     def operands(self, batch: int, heads: int) -> dict[str, str]:

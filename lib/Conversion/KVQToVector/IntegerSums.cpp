@@ -1,0 +1,253 @@
+//===- IntegerSums.cpp - Sums of products of integers ---------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Processors multiply i16 lanes and add each two neighbours as i32 in one
+// instruction. What is written here is a product of i32 lanes whose even and odd
+// ones are added; LLVM makes that instruction of it (pmaddwd, vpdpwssd).
+//
+//===----------------------------------------------------------------------===//
+
+#include "NestEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Plan
+//===----------------------------------------------------------------------===//
+
+/// The operand that `value`, an extension to i32, extends.
+static OpOperand *getExtended(const NestPlan &plan, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op) ||
+      !value.getType().isInteger(32))
+    return nullptr;
+  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+  if (!argument || argument.getOwner() != plan.op.getBody())
+    return nullptr;
+  OpOperand *operand = plan.op.getMatchingOpOperand(argument);
+  bool isElement = isa<MemRefType>(operand->get().getType()) &&
+                   !plan.op.isDpsInit(operand);
+  return isElement ? operand : nullptr;
+}
+
+/// The most that an extended operand may be, in magnitude.
+static int64_t getLargest(Operation *extension) {
+  unsigned bits = extension->getOperand(0).getType().getIntOrFloatBitWidth();
+  return isa<arith::ExtSIOp>(extension) ? int64_t(1) << (bits - 1)
+                                        : (int64_t(1) << bits) - 1;
+}
+
+/// The most steps along `axis`: its extent, or that of the storage which an
+/// operand is a part of.
+static std::optional<int64_t> getMostSteps(const NestPlan &plan,
+                                           unsigned axis) {
+  if (!ShapedType::isDynamic(plan.extents[axis]))
+    return plan.extents[axis];
+  AffineExpr expr = getAffineDimExpr(axis, plan.op.getContext());
+  for (OpOperand *operand : plan.op.getDpsInputOperands()) {
+    auto part = operand->get().getDefiningOp<memref::SubViewOp>();
+    std::optional<unsigned> position =
+        plan.op.getMatchingIndexingMap(operand).getResultPosition(expr);
+    if (!part || !position ||
+        part.getSourceType().getRank() != part.getType().getRank() ||
+        part.getSourceType().isDynamicDim(*position))
+      continue;
+    return part.getSourceType().getDimSize(*position);
+  }
+  return std::nullopt;
+}
+
+/// The axes that the values of `value`'s expression depend on, but for those
+/// behind `except`.
+static void collectAxes(const NestPlan &plan, Value value, Operation *except,
+                        llvm::SmallBitVector &axes) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() == plan.op.getBody())
+      axes |= plan.axesOf(plan.op.getMatchingOpOperand(argument));
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op == except || op->getBlock() != plan.op.getBody())
+    return;
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    axes.set(index.getDim());
+  for (Value operand : op->getOperands())
+    collectAxes(plan, operand, except, axes);
+}
+
+std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
+  if (plan.combiners.size() != 1 ||
+      !isa_and_nonnull<arith::AddFOp>(plan.combiners.front()))
+    return std::nullopt;
+  auto sum = cast<arith::AddFOp>(plan.combiners.front());
+  if (sum.getFastmath() == arith::FastMathFlags::none)
+    return std::nullopt;
+  Value accumulator = plan.op.getRegionOutputArgs().front();
+  Value term = sum.getLhs() == accumulator ? sum.getRhs() : sum.getLhs();
+  auto scaled = term.getDefiningOp<arith::MulFOp>();
+  if (!scaled || !scaled->hasOneUse())
+    return std::nullopt;
+  for (bool isLeft : {true, false}) {
+    Value number = isLeft ? scaled.getLhs() : scaled.getRhs();
+    Value scale = isLeft ? scaled.getRhs() : scaled.getLhs();
+    auto conversion = number.getDefiningOp<arith::SIToFPOp>();
+    auto product = conversion ? conversion.getIn().getDefiningOp<arith::MulIOp>()
+                              : nullptr;
+    if (!product || !number.hasOneUse() || !product->hasOneUse())
+      continue;
+    IntegerSum result;
+    int64_t largest = 1;
+    for (auto [index, factor] : llvm::enumerate(product->getOperands())) {
+      result.operands[index] = getExtended(plan, factor);
+      result.extensions[index] = factor.getDefiningOp();
+      if (!result.operands[index])
+        return std::nullopt;
+      largest *= getLargest(result.extensions[index]);
+    }
+    result.conversion = conversion;
+    llvm::SmallBitVector ofScale(plan.kinds.size());
+    collectAxes(plan, scale, conversion, ofScale);
+    result.axes.resize(plan.kinds.size());
+    // Innermost first, as long as the scale stays the same.
+    for (unsigned axis = plan.kinds.size(); axis-- > 0;) {
+      if (!plan.isReduced(axis))
+        continue;
+      std::optional<int64_t> steps = getMostSteps(plan, axis);
+      if (ofScale[axis] || !steps)
+        break;
+      largest *= *steps;
+      result.axes.set(axis);
+    }
+    if (result.axes.none() || largest > std::numeric_limits<int32_t>::max())
+      return std::nullopt;
+    return result;
+  }
+  return std::nullopt;
+}
+
+void kvq::choosePairAxis(NestPlan &plan) {
+  if (!plan.integerSum)
+    return;
+  IntegerSum &sum = *plan.integerSum;
+  if (plan.reducesLanes()) {
+    if (sum.axes[*plan.laneAxis])
+      sum.pairAxis = plan.laneAxis;
+    else
+      plan.integerSum.reset();
+    return;
+  }
+  if (!plan.laneAxis)
+    return;
+  // One factor is in lanes, and the other the same in all.
+  for (unsigned axis = plan.kinds.size(); axis-- > 0;)
+    if (sum.axes[axis] && llvm::all_of(sum.operands, [&](OpOperand *operand) {
+          return plan.axesOf(operand)[axis];
+        })) {
+      sum.pairAxis = axis;
+      return;
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+/// Whether the position is on two steps of an axis that is not the lanes'.
+bool ProductEmitter::isPair() const {
+  std::optional<unsigned> axis = plan.integerSum->pairAxis;
+  return axis && axis != plan.laneAxis && positions[*axis].units == 2;
+}
+
+/// Two elements of `operand` for each lane, side by side.
+Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
+  unsigned axis = *plan.integerSum->pairAxis;
+  int64_t lanes = getLanes();
+  auto memref = cast<MemRefType>(operand->get().getType());
+  Type element = memref.getElementType();
+  bool isUniform = !plan.laneAxis || !plan.axesOf(operand)[*plan.laneAxis];
+  if (isUniform && isContiguousAlong(plan, operand, axis)) {
+    // As one element of twice the width, which is then broadcast.
+    Value pair = vector::LoadOp::create(
+        builder, loc, VectorType::get({2}, element), operand->get(),
+        body.indices(operand, point));
+    Type wide = builder.getIntegerType(2 * element.getIntOrFloatBitWidth());
+    pair = vector::BitCastOp::create(builder, loc, VectorType::get({1}, wide),
+                                     pair);
+    pair = vector::ExtractOp::create(builder, loc, pair, 0);
+    pair = vector::BroadcastOp::create(builder, loc,
+                                       VectorType::get({lanes}, wide), pair);
+    return vector::BitCastOp::create(
+        builder, loc, VectorType::get({2 * lanes}, element), pair);
+  }
+  Value elements[2];
+  for (int64_t i : {0, 1}) {
+    Point at(point);
+    at[axis] += i;
+    elements[i] = splat(builder, loc, body.load(operand, at), lanes);
+  }
+  return vector::InterleaveOp::create(builder, loc, elements[0], elements[1]);
+}
+
+/// A factor of the products at `point`, extended.
+Value ProductEmitter::getFactor(unsigned index, const Point &point) {
+  const IntegerSum &sum = *plan.integerSum;
+  OpOperand *operand = sum.operands[index];
+  Point key(point);
+  llvm::SmallBitVector axes = plan.axesOf(operand);
+  for (unsigned axis = 0; axis < key.size(); ++axis)
+    if (!axes[axis])
+      key[axis] = 0;
+  Value &factor = factors[{index, key}];
+  if (factor)
+    return factor;
+  Value narrow = isPair() && getLanes() > 1
+                     ? loadPair(operand, key)
+                     : splat(builder, loc, body.load(operand, key), getLanes());
+  Type type = builder.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(narrow.getType()))
+    type = VectorType::get(vector.getShape(), type);
+  bool isSigned = isa<arith::ExtSIOp>(sum.extensions[index]);
+  factor = isSigned
+               ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
+               : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
+  return factor;
+}
+
+Value ProductEmitter::addNeighbours(Value products) {
+  int64_t count = cast<VectorType>(products.getType()).getNumElements();
+  SmallVector<int64_t> masks[2];
+  for (int64_t lane = 0; lane < count; ++lane)
+    masks[lane % 2].push_back(lane);
+  Value halves[2];
+  for (int64_t i : {0, 1})
+    halves[i] = vector::ShuffleOp::create(builder, loc, products, products,
+                                          masks[i]);
+  return arith::AddIOp::create(builder, loc, halves[0], halves[1]);
+}
+
+Value ProductEmitter::add(Value sum, const Point &point) {
+  auto multiply = [&](const Point &at) -> Value {
+    return arith::MulIOp::create(builder, loc, getFactor(0, at),
+                                 getFactor(1, at));
+  };
+  Value products = multiply(point);
+  if (plan.addsNeighbours(getLanes()) || (isPair() && getLanes() > 1)) {
+    products = addNeighbours(products);
+  } else if (isPair()) {
+    Point next(point);
+    next[*plan.integerSum->pairAxis] += 1;
+    products = arith::AddIOp::create(builder, loc, products, multiply(next));
+  }
+  return arith::AddIOp::create(builder, loc, sum, products);
+}
