@@ -208,8 +208,8 @@ static LogicalResult verifySides(AttentionOp op) {
       return op.emitOpError() << name << " is given for a tensor";
   }
   if (failed(verifyRope(op, keyCache, valueCache)) ||
-      failed(verifyQueryCodes(op, op.getQueryCodesAttr(), keyCache,
-                              valueCache)))
+      failed(
+          verifyQueryCodes(op, op.getQueryCodesAttr(), keyCache, valueCache)))
     return failure();
   if (keyCache && valueCache && failed(verifyRings(op, keyCache, valueCache)))
     return failure();

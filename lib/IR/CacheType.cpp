@@ -432,12 +432,12 @@ std::string CacheType::whyNotChannels(int64_t begin, int64_t end) const {
     int64_t last = first + segment.getHeadDim();
     FormatInterface format = segment.getFormat();
     bool isCut = (begin > first && begin < last) || (end > first && end < last);
-    bool isRead = begin < last && end > first;
-    if (isRead && (format.getRotation() != 0 || format.getCenterType())) {
-      os << "choose from rows that are "
+    if (isCut && (format.getRotation() != 0 || format.getCenterType())) {
+      os << "cut rows that are "
          << (format.getRotation() != 0 ? "rotated" : "centred");
       return reason;
     }
+    bool isRead = begin < last && end > first;
     if (isRead && format.isBeforeRope()) {
       os << "choose from channels that RoPE turns as they are read";
       return reason;

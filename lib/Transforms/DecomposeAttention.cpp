@@ -207,6 +207,14 @@ TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region,
   return tiles;
 }
 
+/// Asks for integers of a type in place of the other operand of a contraction
+/// with `values`, where these are integer codes.
+static void useIntegers(Value contraction, Value values, TypeAttr type) {
+  auto dequantize = values.getDefiningOp<kvq::DequantizeOp>();
+  if (dequantize && dequantize.getFormat().hasIntegerCodes())
+    contraction.getDefiningOp()->setAttr(kQueryCodesAttrName, type);
+}
+
 /// The channels of a segment of keys as scores need them. Of what RoPE turns,
 /// the first and the second channels of pairs are apart, and those that it
 /// leaves as they are.
@@ -239,14 +247,6 @@ TileDecomposer::getKeyParts(const SegmentTile &key) {
     parts.push_back({extractColumns(b, loc, query, {turned, rest}),
                      extractColumns(b, loc, key.values, {turned, rest})});
   return parts;
-}
-
-/// Asks for integers of a type in place of the other operand of a contraction
-/// with `values`, where these are integer codes.
-static void useIntegers(Value contraction, Value values, TypeAttr type) {
-  auto dequantize = values.getDefiningOp<kvq::DequantizeOp>();
-  if (dequantize && dequantize.getFormat().hasIntegerCodes())
-    contraction.getDefiningOp()->setAttr(kQueryCodesAttrName, type);
 }
 
 /// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over parts.

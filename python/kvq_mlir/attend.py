@@ -120,6 +120,18 @@ def _mask(mask: np.ndarray | None, q: np.ndarray, longest: int) -> tuple[np.ndar
     return operand(mask).view(np.int8) if is_bool else operand(mask), element
 
 
+def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
+    """`Error` for an unknown type, and where no side has integer codes."""
+    if query_codes is None:
+        return None
+    if query_codes not in ("i8", "i16"):
+        raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
+    formats = [fmt for side in (k, v) for fmt in side.format.formats if not fmt.is_before_rope]  # RoPE turns floats
+    if not any(fmt.has_integer_codes for fmt in formats):
+        raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
+    return query_codes
+
+
 def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
     """The tables that keys are turned by as kernels take them; none for keys that are read as they are."""
     if k.format.is_before_rope != (rope is not None):
@@ -133,18 +145,6 @@ def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
     channels = min(end - begin for begin, end, fmt in parts if fmt.is_before_rope)
     longest = int(k._lengths.max())
     return check_rope(rope, style, channels, longest, f"{longest} tokens")
-
-
-def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
-    """`Error` for an unknown type, and where no side has integer codes."""
-    if query_codes is None:
-        return None
-    if query_codes not in ("i8", "i16"):
-        raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
-    formats = [fmt for side in (k, v) for fmt in side.format.formats if not fmt.is_before_rope]  # RoPE turns floats
-    if not any(fmt.has_integer_codes for fmt in formats):
-        raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
-    return query_codes
 
 
 def attention(
@@ -185,13 +185,12 @@ def attention(
 
     value_channels: (begin, end) of v's rows that are the values; with v None, of k's rows (MLA).
 
-    rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes them, with a row for each position:
-    keys are turned as they are read; q is turned already. rope_style: "half" or "interleaved", which channels are turned
-    together: c and c + n/2, or 2c and 2c + 1.
-
     query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R38):
     keys with integer codes see the query as such integers, values with integer codes the probabilities as i16. At least
     one side has to have integer codes.
+    rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes them, with a row for each position:
+    keys are turned as they are read; q is turned already. rope_style: "half" or "interleaved", which channels are turned
+    together: c and c + n/2, or 2c and 2c + 1.
 
     splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
     threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does

@@ -19,8 +19,8 @@ class Variant:
     """What is done to scores, and what is asked for beside the output; a field is None where it is absent.
 
     mask: batch and query heads of the mask, 1 where shared, and its element type. window: tokens, and how many of the
-    first ones are seen beside. value_channels: begin and end. query_codes: "i16" or "i8". rope: the width of the tables
-    and the style of pairs, where keys are turned as they are read.
+    first ones are seen beside. value_channels: begin and end. rope: the width of the tables and the style of pairs, where
+    keys are turned as they are read. query_codes: "i16" or "i8".
     """
 
     scale: float
