@@ -1,7 +1,7 @@
 // RUN: kvq-opt %s --kvq-fold-scales --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s
 
 // With kvq.query_codes the operand that is not codes becomes integers (rule
-// R32): the query once for all tiles, probabilities in each.
+// R38): the query once for all tiles, probabilities in each.
 
 #token = #kvq.format<codes = i4, group = [1, 16], scale = f16>
 #channel_zero = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rule R32: the operand that is not codes becomes integers, x ~ step * integer,
+// Rule R38: the operand that is not codes becomes integers, x ~ step * integer,
 // with one step for all elements that are summed under one scale. Scales that
 // belong to an element go into it first, as in the other folds. What is left are
 // sums of products of integers, each times a scale.
