@@ -173,6 +173,22 @@ static LogicalResult verifySoftcap(AttentionOp op) {
          << op.getSoftcapAttr();
 }
 
+/// Keys may be turned as they are read; keys that are tensors, where there are
+/// tables.
+static LogicalResult verifyRope(AttentionOp op, CacheType key,
+                                CacheType value) {
+  // Of channels that are chosen, verifyValueChannels has asked.
+  if (value && value.isBeforeRope() && !op.getValueChannels())
+    return op.emitOpError("RoPE turns keys only: expected values without rope "
+                          "= pre, got ")
+           << value;
+  Value cos = op.getCos(), sin = op.getSin();
+  if (key)
+    return verifyKeyRope(op, key, cos, sin, op.getRopeStyle());
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  return verifyRopeTables(op, cos, sin, op.getRopeStyle(), query.getDimSize(3));
+}
+
 /// What caches need beside their shapes.
 static LogicalResult verifySides(AttentionOp op) {
   auto keyCache = dyn_cast<CacheType>(op.getKey().getType());
@@ -191,8 +207,9 @@ static LogicalResult verifySides(AttentionOp op) {
     if (!cache && table)
       return op.emitOpError() << name << " is given for a tensor";
   }
-  if (failed(verifyQueryCodes(op, op.getQueryCodesAttr(), keyCache,
-                              valueCache)))
+  if (failed(verifyRope(op, keyCache, valueCache)) ||
+      failed(
+          verifyQueryCodes(op, op.getQueryCodesAttr(), keyCache, valueCache)))
     return failure();
   if (keyCache && valueCache && failed(verifyRings(op, keyCache, valueCache)))
     return failure();

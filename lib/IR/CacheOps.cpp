@@ -291,7 +291,17 @@ LogicalResult ShiftOp::verify() {
   if (failed(verifyPerSequence(*this, "begin", getBegin(), batch)) ||
       failed(verifyPerSequence(*this, "count", getCount(), batch)) ||
       failed(verifyPerSequence(*this, "lengths", getLengths(), batch)) ||
-      failed(verifyPageTable(*this, "pages", cache, getPages())))
+      failed(verifyPageTable(*this, "pages", cache, getPages())) ||
+      failed(verifyRopeTables(*this, getCos(), getSin(), getRopeStyle(),
+                              cache.getHeadDim())))
     return failure();
+  if (getCos() && cache.isBeforeRope())
+    return emitOpError("keys before RoPE do not depend on positions: expected "
+                       "no tables of RoPE with rope = pre, got ")
+           << cache;
+  if (getCos() && cache.getSegments())
+    return emitOpError("RoPE turns the first channels of rows of one format: "
+                       "expected no tables with segments, got ")
+           << cache;
   return verifyFlushed(*this, "flushed", cache, getFlushed());
 }

@@ -437,6 +437,10 @@ std::string CacheType::whyNotChannels(int64_t begin, int64_t end) const {
          << (format.getRotation() != 0 ? "rotated" : "centred");
       return reason;
     }
+    if (begin < last && end > first && format.isBeforeRope()) {
+      os << "choose from channels that RoPE turns as they are read";
+      return reason;
+    }
     if (isCut && !format.isExact()) {
       int64_t group = format.getGroupChannels(segment.getHeadDim());
       for (int64_t border : {begin, end})

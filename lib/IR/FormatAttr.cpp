@@ -12,13 +12,13 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-FormatAttr FormatAttr::getExact(MLIRContext *context) {
+FormatAttr FormatAttr::getExact(MLIRContext *context, RopeOrder rope) {
   return FormatAttr::get(context, TypeAttr::get(NoneType::get(context)),
                          /*tokens=*/1, /*channels=*/1, /*scale=*/Type(),
                          /*outer=*/Type(), ZeroKind::None, /*zero=*/Type(),
                          RangePolicy::AbsMax, APFloat(1.0f), /*steps=*/1,
                          /*heads=*/1, RuleAttr::getDefault(context),
-                         /*center=*/Type(), /*rotation=*/0,
+                         /*center=*/Type(), /*rotation=*/0, rope,
                          /*layout=*/LayoutAttr());
 }
 
@@ -27,19 +27,19 @@ LayoutAttr FormatAttr::getLayoutOrDefault() const {
 }
 
 FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation(), layout);
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), getChannels(), getScale(),
+      getOuter(), getZeroKind(), getZero(), getRange(), getClip(), getSteps(),
+      getHeads(), getRule(), getCenter(), getRotation(), getRope(), layout);
 }
 
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || getChannels() != kWholeAxis)
     return *this;
-  return FormatAttr::get(getContext(), getCodes(), getTokens(), headDim,
-                         getScale(), getOuter(), getZeroKind(), getZero(),
-                         getRange(), getClip(), getSteps(), getHeads(),
-                         getRule(), getCenter(), getRotation(), getLayout());
+  return FormatAttr::get(
+      getContext(), getCodes(), getTokens(), headDim, getScale(), getOuter(),
+      getZeroKind(), getZero(), getRange(), getClip(), getSteps(), getHeads(),
+      getRule(), getCenter(), getRotation(), getRope(), getLayout());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
@@ -48,7 +48,7 @@ FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getOuter(), getZeroKind(), getZero(),
                          getRange(), getClip(), getSteps(), kvHeads, getRule(),
-                         getCenter(), getRotation(), getLayout());
+                         getCenter(), getRotation(), getRope(), getLayout());
 }
 
 bool FormatAttr::isExact() const { return isExactCodes(getCodes()); }
@@ -68,14 +68,24 @@ bool FormatAttr::hasIntegerCodes() const {
 
 Type FormatAttr::getCenterType() const { return getCenter(); }
 
+bool FormatAttr::isBeforeRope() const { return getRope() == RopeOrder::Pre; }
+
+FormatInterface FormatAttr::getBeforeRope() const {
+  return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
+                         getScale(), getOuter(), getZeroKind(), getZero(),
+                         getRange(), getClip(), getSteps(), getHeads(),
+                         getRule(), getCenter(), getRotation(), RopeOrder::Pre,
+                         getLayout());
+}
+
 FormatInterface FormatAttr::getCore() const {
-  if (!getCenter() && getRotation() == 0)
+  if (!isPrepared() && !isBeforeRope())
     return *this;
   return FormatAttr::get(getContext(), getCodes(), getTokens(), getChannels(),
                          getScale(), getOuter(), getZeroKind(), getZero(),
                          getRange(), getClip(), getSteps(), getHeads(),
                          getRule(), /*center=*/Type(), /*rotation=*/0,
-                         getLayout());
+                         RopeOrder::Post, getLayout());
 }
 
 int64_t FormatAttr::getGroupTokens() const {

@@ -102,7 +102,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ZeroKind zeroKind, Type zero,
                                  RangePolicy range, APFloat clip, int64_t steps,
                                  int64_t heads, RuleAttr rule, Type center,
-                                 int64_t rotation, LayoutAttr layout) {
+                                 int64_t rotation, RopeOrder rope,
+                                 LayoutAttr layout) {
   if (isExactCodes(codes))
     return success();
   std::unique_ptr<Codec> codec = getCodec(codes);
@@ -141,6 +142,16 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                           "such as "
                        << llvm::NextPowerOf2(std::max<int64_t>(rotation, 1))
                        << ", got " << rotation;
+  if (rope == RopeOrder::Pre && rotation != 0)
+    return emitError() << "keys before RoPE cannot be rotated as well, since "
+                          "RoPE turns them as they are read: expected no "
+                          "'rotate' with rope = pre, got hadamard<"
+                       << rotation << ">";
+  if (rope == RopeOrder::Pre && center)
+    return emitError() << "the product of a query and a mean depends on "
+                          "positions before RoPE: expected no 'center' with "
+                          "rope = pre, got "
+                       << center;
   bool allTokens = tokens == kWholeAxis;
   if (allTokens && range != RangePolicy::Static)
     return emitError() << "a group over all tokens needs a static range, since "

@@ -29,6 +29,7 @@ struct FormatFields {
   APFloat clip = APFloat(1.0f);
   Type center;
   int64_t rotation = 0;
+  RopeOrder rope = RopeOrder::Post;
   int64_t steps = 1;
   std::optional<int64_t> heads;
   RuleAttr rule;
@@ -113,6 +114,19 @@ static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
+static ParseResult parseRope(AsmParser &parser, FormatFields &fields) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<RopeOrder> order = symbolizeRopeOrder(name);
+  if (!order)
+    return parser.emitError(loc)
+           << "expected rope post or pre, got '" << name << "'";
+  fields.rope = *order;
+  return success();
+}
+
 /// Parses `S` or `S of O`.
 static ParseResult parseScale(AsmParser &parser, FormatFields &fields) {
   if (parser.parseType(fields.scale))
@@ -162,13 +176,15 @@ static ParseResult parseField(AsmParser &parser, FormatFields &fields,
     return parseRotation(parser, fields);
   if (name == "center")
     return parser.parseType(fields.center);
+  if (name == "rope")
+    return parseRope(parser, fields);
   if (name == "rule")
     return parser.parseAttribute(fields.rule);
   if (name == "layout")
     return parser.parseAttribute(fields.layout);
   return parser.emitError(loc)
          << "expected one of codes, group, heads, scale, zero, range, rotate, "
-            "center, rule, layout, got '"
+            "center, rope, rule, layout, got '"
          << name << "'";
 }
 
@@ -185,15 +201,15 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && seen.size() > 1) {
+  if (exact && seen.size() > 1 + seen.contains("rope")) {
     parser.emitError(loc)
-        << "expected no other field with codes = none: exact elements have no "
-           "group, heads, scale, zero, range, rotate, center, rule or "
+        << "expected no other field but rope with codes = none: exact elements "
+           "have no group, heads, scale, zero, range, rotate, center, rule or "
            "layout";
     return {};
   }
   if (exact)
-    return FormatAttr::getExact(parser.getContext());
+    return FormatAttr::getExact(parser.getContext(), fields.rope);
   if (!fields.group || !fields.scale) {
     parser.emitError(loc) << "expected field '"
                           << (fields.group ? "scale" : "group")
@@ -207,7 +223,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
       fields.group->second, fields.scale, fields.outer, fields.zeroKind,
       fields.zero, range, fields.clip, fields.steps, fields.heads.value_or(1),
       fields.rule ? fields.rule : RuleAttr::getDefault(parser.getContext()),
-      fields.center, fields.rotation, fields.layout);
+      fields.center, fields.rotation, fields.rope, fields.layout);
 }
 
 static void printExtent(AsmPrinter &printer, int64_t extent) {
@@ -218,6 +234,10 @@ static void printExtent(AsmPrinter &printer, int64_t extent) {
 }
 
 void FormatAttr::print(AsmPrinter &printer) const {
+  auto printRope = [&] {
+    if (isBeforeRope())
+      printer << ", rope = " << stringifyRopeOrder(getRope());
+  };
   printer << "<codes = " << getCodes();
   if (!isExact()) {
     printer << ", group = [";
@@ -244,10 +264,13 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << ", rotate = hadamard<" << getRotation() << ">";
     if (getCenter())
       printer << ", center = " << getCenter();
+    printRope();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
     if (getLayout())
       printer << ", layout = " << getLayout();
+  } else {
+    printRope();
   }
   printer << ">";
 }

@@ -101,3 +101,45 @@ kvq::verifyValueChannels(Operation *op, Type values, int64_t headDim,
   }
   return end - begin;
 }
+
+LogicalResult kvq::verifyRopeTables(Operation *op, Value cos, Value sin,
+                                    std::optional<RopeStyle> style,
+                                    int64_t channels) {
+  if (!cos && style)
+    return op->emitOpError("rope_style is given without tables of RoPE");
+  if (!cos)
+    return success();
+  auto type = cast<RankedTensorType>(cos.getType());
+  if (type != sin.getType())
+    return op->emitOpError("expected tables of RoPE of one type, got ")
+           << type << " and " << sin.getType();
+  int64_t pairs = type.getDimSize(1);
+  if (!ShapedType::isDynamic(pairs) && pairs >= 1 && pairs <= channels / 2)
+    return success();
+  return op->emitOpError("expected tables of RoPE with 1 to ")
+         << channels / 2 << " angles a position, one for each pair of "
+         << channels << " channels, got " << formatExtent(pairs);
+}
+
+LogicalResult kvq::verifyKeyRope(Operation *op, CacheType keys, Value cos,
+                                 Value sin, std::optional<RopeStyle> style) {
+  if (keys.isBeforeRope() != bool(cos))
+    return op->emitOpError()
+           << (cos ? "tables of RoPE are given for keys without rope = pre, "
+                     "which are read as they are: "
+                   : "keys with rope = pre need tables of RoPE, "
+                     "'rope(%cos, %sin)': ")
+           << keys;
+  for (CacheType segment : keys.getSegmentCaches())
+    if (segment.isBeforeRope() &&
+        failed(verifyRopeTables(op, cos, sin, style, segment.getHeadDim())))
+      return failure();
+  if (!cos)
+    return verifyRopeTables(op, cos, sin, style, keys.getHeadDim());
+  int64_t rows = cast<RankedTensorType>(cos.getType()).getDimSize(0);
+  if (ShapedType::isDynamic(rows) ||
+      ShapedType::isDynamic(keys.getCapacity()) || rows >= keys.getCapacity())
+    return success();
+  return op->emitOpError("expected tables of RoPE with a row for each of ")
+         << keys.getCapacity() << " positions, got " << rows;
+}

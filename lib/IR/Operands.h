@@ -49,6 +49,18 @@ FailureOr<int64_t> verifyValueChannels(Operation *op, Type values,
                                        int64_t headDim,
                                        std::optional<ArrayRef<int64_t>> range);
 
+/// Tables of RoPE are of one type, with a row of angles for each position and
+/// an angle for each of some pairs of `channels`. Without them there is no
+/// `style` of pairs either.
+LogicalResult verifyRopeTables(Operation *op, Value cos, Value sin,
+                               std::optional<RopeStyle> style,
+                               int64_t channels);
+
+/// Keys before RoPE need tables with a row for each position up to the
+/// capacity, where both are known; other keys take none.
+LogicalResult verifyKeyRope(Operation *op, CacheType keys, Value cos, Value sin,
+                            std::optional<RopeStyle> style);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_IR_OPERANDS_H

@@ -63,7 +63,7 @@ void SegmentsAttr::print(AsmPrinter &printer) const {
                         [&](auto segment) {
                           auto [end, format] = segment;
                           printer << "[" << begin << ":" << end << "] = ";
-                          if (cast<FormatInterface>(format).isExact())
+                          if (format == FormatAttr::getExact(getContext()))
                             printer << "none";
                           else
                             printer << format;
@@ -119,6 +119,12 @@ int64_t SegmentsAttr::getGroupTokens() const {
 bool CacheType::isExact() const {
   // Segments have codes.
   return getFormat() && getFormat().isExact();
+}
+
+bool CacheType::isBeforeRope() const {
+  return llvm::any_of(getSegmentCaches(), [](CacheType segment) {
+    return segment.getFormat().isBeforeRope();
+  });
 }
 
 std::vector<CacheType> CacheType::getSegmentCaches() const {

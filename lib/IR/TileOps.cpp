@@ -75,6 +75,8 @@ LogicalResult PartialAttentionOp::verify() {
   if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
            << tile.getInt();
+  if (failed(verifyKeyRope(*this, key, getCos(), getSin(), getRopeStyle())))
+    return failure();
   if (failed(verifyPageTable(*this, "key_pages", key, getKeyPages())) ||
       failed(verifyPageTable(*this, "value_pages", value, getValuePages())))
     return failure();

@@ -157,10 +157,14 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
   if (format.isExact())
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
-  if (format.getCore() != format)
+  if (format.isPrepared())
     return op->emitOpError(
                "a mean and a rotation act before codes are computed: "
                "expected a format without them, got ")
+           << format;
+  if (format.isBeforeRope())
+    return op->emitOpError("RoPE turns keys that are read from a cache: "
+                           "expected a format without rope = pre, got ")
            << format;
   auto emitError = [&] { return op->emitOpError(); };
   return format.verifyHeadDim(emitError, type.getShape().back());

@@ -11,6 +11,7 @@
 
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
+#include "kvq/IR/Rope.h"
 #include "kvq/IR/StructuredOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -58,10 +59,17 @@ private:
   struct SegmentTile {
     Value values;
     ChannelRange channels;
+    bool isBeforeRope;
+  };
+  /// Some channels of keys, tokens x channels, and those of the query that they
+  /// are multiplied with.
+  struct KeyPart {
+    Value query, values;
   };
   SmallVector<SegmentTile> loadSegments(Value cache, Value pages,
                                         TokenRegion region,
                                         ChannelRange channels);
+  SmallVector<KeyPart> getKeyParts(const SegmentTile &key);
   Value loadValues(Value cache, Value pages, TokenRegion region,
                    ChannelRange channels);
   LoadTileOp load(Value cache, Value pages, TokenRegion region,
@@ -192,7 +200,9 @@ TileDecomposer::loadSegments(Value cache, Value pages, TokenRegion region,
     TokenRegion of = segment.getType().isExact() ? TokenRegion::Codes : region;
     Value values = loadValues(segment.cache, pages, of,
                               {begin - segment.begin, end - begin});
-    tiles.push_back({values, {begin - channels.begin, end - begin}});
+    tiles.push_back({values,
+                     {begin - channels.begin, end - begin},
+                     segment.getType().isBeforeRope()});
   }
   return tiles;
 }
@@ -205,19 +215,54 @@ static void useIntegers(Value contraction, Value values, TypeAttr type) {
     contraction.getDefiningOp()->setAttr(kQueryCodesAttrName, type);
 }
 
-/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over segments.
+/// The channels of a segment of keys as scores need them. Of what RoPE turns,
+/// the first and the second channels of pairs are apart, and those that it
+/// leaves as they are.
+SmallVector<TileDecomposer::KeyPart>
+TileDecomposer::getKeyParts(const SegmentTile &key) {
+  Value query = extractColumns(b, loc, op.getQuery(), key.channels);
+  if (!key.isBeforeRope)
+    return {{query, key.values}};
+  RopePairs pairs(op.getRopeStyle().value_or(RopeStyle::Half),
+                  op.getCos().getType().getDimSize(1));
+  // The token at position p is turned by row p.
+  auto getRows = [&](Value table) -> Value {
+    SmallVector<OpFoldResult> offsets = {op.getBegin(), b.getIndexAttr(0)};
+    SmallVector<OpFoldResult> sizes = {tokens, b.getIndexAttr(pairs.count)};
+    SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+    return tensor::ExtractSliceOp::create(b, loc, table, offsets, sizes, ones);
+  };
+  auto getScratch = [&] {
+    return buildScratch(b, loc, {tile, pairs.count},
+                        {tokens, b.getIndexAttr(pairs.count)});
+  };
+  auto [first, second] =
+      buildTurnedRows(b, loc, key.values, pairs, getRows(op.getCos()),
+                      getRows(op.getSin()), getScratch(), getScratch());
+  SmallVector<KeyPart> parts = {
+      {buildPairChannels(b, loc, query, pairs, /*second=*/false), first},
+      {buildPairChannels(b, loc, query, pairs, /*second=*/true), second}};
+  int64_t turned = pairs.getChannels(), rest = key.channels.count - turned;
+  if (rest != 0)
+    parts.push_back({extractColumns(b, loc, query, {turned, rest}),
+                     extractColumns(b, loc, key.values, {turned, rest})});
+  return parts;
+}
+
+/// scores[r, t] = bias[r] + sum_c query[r, c] k[t, c], summed over parts.
 Value TileDecomposer::computeScores() {
   SmallVector<SegmentTile> keys =
       loadSegments(op.getKey(), op.getKeyPages(), *op.getKeyRegion(),
                    {0, op.getKey().getType().getHeadDim()});
   Value scores = getInitialScores();
-  for (const SegmentTile &key : keys) {
-    Value query = extractColumns(b, loc, op.getQuery(), key.channels);
-    scores = buildContraction(b, loc, "rtc", "c", {query, "rc"},
-                              {key.values, "tc"}, {scores, "rt"}, buildExtend);
-    if (TypeAttr codes = op.getQueryCodesAttr())
-      useIntegers(scores, key.values, codes);
-  }
+  for (const SegmentTile &key : keys)
+    for (const KeyPart &part : getKeyParts(key)) {
+      scores =
+          buildContraction(b, loc, "rtc", "c", {part.query, "rc"},
+                           {part.values, "tc"}, {scores, "rt"}, buildExtend);
+      if (TypeAttr codes = op.getQueryCodesAttr())
+        useIntegers(scores, part.values, codes);
+    }
   return scores;
 }
 

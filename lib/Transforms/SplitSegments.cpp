@@ -95,7 +95,8 @@ static void splitOp(RewriterBase &rewriter, ShiftOp op) {
     CacheType segment = part.getType();
     parts.push_back(ShiftOp::create(
         rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
-        getFlushed(segment, op.getFlushed()), op.getPages(), part.cache));
+        getFlushed(segment, op.getFlushed()), op.getPages(), op.getCos(),
+        op.getSin(), part.cache, op.getRopeStyleAttr()));
   }
   rewriter.replaceOp(op,
                      joinCache(rewriter, loc, op.getCache().getType(), parts));

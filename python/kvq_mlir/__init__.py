@@ -17,6 +17,7 @@ from .compiler import parse, run_pipeline
 from .format import Format, Segments
 from .ops import Quantized, count_saturated, dequantize, quantize
 from .policy import Policy
+from .rope import rope_tables
 
 __all__ = [
     "Cache",
@@ -31,5 +32,6 @@ __all__ = [
     "dequantize",
     "parse",
     "quantize",
+    "rope_tables",
     "run_pipeline",
 ]

@@ -11,7 +11,9 @@ from . import _kvq
 from .arguments import check_type, element_text, operand, output_array
 from .cache import Cache
 from .compiler import kernel
+from .format import Segments
 from .ir import attention as _ir
+from .rope import Tables, check_rope
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -129,6 +131,21 @@ def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
     return query_codes
 
 
+def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
+    """The tables that keys are turned by as kernels take them; none for keys that are read as they are."""
+    if k.format.is_before_rope != (rope is not None):
+        what = "is stored before RoPE (rope = pre): expected" if rope is None else "is read as it is: expected no"
+        raise _kvq.Error(f"the K cache {what} tables of RoPE")
+    if rope is None:
+        if style != "half":
+            raise _kvq.Error(f"rope_style {style!r} is given without tables of RoPE")
+        return ()
+    parts = k.format.parts if isinstance(k.format, Segments) else ((0, k.head_dim, k.format),)
+    channels = min(end - begin for begin, end, fmt in parts if fmt.is_before_rope)
+    longest = int(k._lengths.max())
+    return check_rope(rope, style, channels, longest, f"{longest} tokens")
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -147,6 +164,8 @@ def attention(
     window: int | None = None,
     window_first: int = 0,
     value_channels: tuple[int, int] | None = None,
+    rope: Tables | None = None,
+    rope_style: str = "half",
     return_lse: bool = False,
     query_codes: str | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -168,6 +187,9 @@ def attention(
     query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R32):
     keys with integer codes see the query as such integers, values with integer codes the probabilities as i16. At least
     one side has to have integer codes.
+    rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes them, with a row for each position:
+    keys are turned as they are read; q is turned already. rope_style: "half" or "interleaved", which channels are turned
+    together: c and c + n/2, or 2c and 2c + 1.
 
     splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
     threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
@@ -193,6 +215,7 @@ def attention(
     if threads < 1:
         raise _kvq.Error(f"expected at least 1 thread, got {threads}")
     batch, q_heads, q_len, dim = q.shape
+    tables = _rope(k, rope, rope_style)
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
     out = output_array(out, (batch, q_heads, q_len, value_dim))
@@ -214,6 +237,7 @@ def attention(
         softcap=None if softcap is None else _number("softcap", softcap, positive=True),
         window=_window(window, window_first),
         value_channels=channels,
+        rope=(tables[0].shape[1], rope_style) if tables else None,
         lse=return_lse,
         query_codes=_query_codes(query_codes, k, values),
     )
@@ -236,6 +260,7 @@ def attention(
     arguments += [k._lengths, *(side._flushed for side in sides if side.has_window)]
     arguments += [table for side in sides for table in side._tables]
     arguments += [array for array in extra.values() if array is not None]
+    arguments += tables
     arguments += [out] if lse is None else [out, lse]
     compiled.invoke("attention", tuple(arguments), None if threads == 1 else threads)
     return out if lse is None else (out, lse)

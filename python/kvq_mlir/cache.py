@@ -30,6 +30,7 @@ from .ir import rebuild as _rebuild_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
 from .ring import Ring
+from .rope import Tables, check_rope
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
@@ -378,23 +379,45 @@ class Cache:
         sources[targets] = source
         self._follow(sources)
 
-    def shift(self, begin: int | Sequence[int], count: int | Sequence[int]) -> None:
+    def shift(
+        self,
+        begin: int | Sequence[int],
+        count: int | Sequence[int],
+        rope: Tables | None = None,
+        rope_style: str = "half",
+    ) -> None:
         """Drops tokens begin to begin + count of each sequence (one number, or one per sequence) and closes the gap.
 
         Those behind move forward, their codes and metadata as they are: values do not change. This is for caches that
-        do not depend on positions, such as values; keys that RoPE has turned are not turned back. Dropped are quantized
-        tokens, whole groups counted from the end of the exact first ones; with exact formats any. Raises `Error`, a
-        ValueError, with what was expected and found, and changes nothing then; for rings always.
+        do not depend on positions: values, keys without RoPE, and keys before it (`rope = pre`). Dropped are quantized
+        tokens, whole groups counted from the end of the exact first ones; with exact formats any.
+        rope: for keys after RoPE, tables (cos, sin) as `rope_tables` makes them, with more than `count` rows: what moves
+        is turned back by count positions, and quantized again. rope_style: "half" or "interleaved", which channels are
+        turned together: c and c + n/2, or 2c and 2c + 1.
+        Raises `Error`, a ValueError, with what was expected and found, and changes nothing then; for rings always.
+        TypeError for tables that are not float32.
         """
         begins, counts = check_gaps(self, begin, count)
+        tables = ()
+        if rope is not None:
+            if self.format.is_before_rope:
+                raise _kvq.Error("keys before RoPE do not depend on positions: expected no tables with rope = pre")
+            if isinstance(self.format, Segments):
+                raise _kvq.Error("RoPE turns the first channels of rows of one format: expected no tables with segments")
+            tables = check_rope(rope, rope_style, self.head_dim, int(counts.max()) + 1, f"moves by {counts.max()} tokens")
         if self._pages is not None:
             rows = np.where(counts > 0, begins - self.exact_first, self._stored)
             self._copy_pages(self._pages.own(rows, self._stored))
         compiled = kernel(
-            _shift_ir.shift, self.batch, self.dynamic_type, self.has_window, self._pages is not None
+            _shift_ir.shift,
+            self.batch,
+            self.dynamic_type,
+            self.has_window,
+            self._pages is not None,
+            (tables[0].shape[1], rope_style) if tables else None,
         )
         flushed = (self._flushed,) if self.has_window else ()
-        compiled.invoke("shift", (*self._arrays, begins, counts, self._lengths, *flushed, *self._tables))
+        compiled.invoke("shift", (*self._arrays, begins, counts, self._lengths, *flushed, *self._tables, *tables))
         self._lengths -= counts
         if not self.format.is_exact:
             self._flushed -= counts

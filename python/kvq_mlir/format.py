@@ -139,8 +139,13 @@ class Format:
         return self._fields["rotation"]
 
     @property
+    def is_before_rope(self) -> bool:
+        """Whether keys are stored before RoPE (`rope = pre`), and turned as attention reads them."""
+        return self._fields["rope"] == "pre"
+
+    @property
     def core(self) -> str:
-        """The text of the format of what is quantized: without center and rotation, which act before."""
+        """The text of the format of what is quantized: without center and rotation, which act before, and RoPE."""
         return self._fields["core"]
 
     @property
@@ -193,6 +198,7 @@ class Format:
         tail = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
         tail += f", rotate = hadamard<{self.rotation}>" if self.rotation else ""
         tail += f", center = {self.center}" if self.center else ""
+        tail += ", rope = pre" if self.is_before_rope else ""
         tail += "" if self.heads == 1 else f", heads = {self.heads or '*'}"
         return Format(f"codes = {self.codes}, group = [{tokens}, {channels or '*'}], scale = {scale}{tail}")
 
@@ -259,6 +265,11 @@ class Segments:
     def attribute(self) -> str:
         """The attribute in MLIR, "#kvq.segments<...>"."""
         return f"#kvq.segments<{self}>"
+
+    @property
+    def is_before_rope(self) -> bool:
+        """Whether some segment holds keys before RoPE."""
+        return any(fmt.is_before_rope for _, _, fmt in self.parts)
 
     @property
     def formats(self) -> tuple[Format, ...]:

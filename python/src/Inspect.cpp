@@ -89,6 +89,7 @@ static nb::tuple parseFormat(const std::string &text) {
   fields["scale"] = toTextOrNone(format.getScaleType());
   fields["center"] = toTextOrNone(format.getCenterType());
   fields["rotation"] = format.getRotation();
+  fields["rope"] = nb::str(stringifyRopeOrder(format.getRope()).data());
   fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
   fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());

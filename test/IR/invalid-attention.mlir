@@ -311,7 +311,7 @@ func.func @origins(%q: tensor<1x4x?x16xf32>, %k: !k, %v: !v, %n: tensor<1xi64>, 
 !c = !kvq.cache<1x2x64x64xf16, #kvq.format<codes = none>>
 
 func.func @misspelt(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {
-  // expected-error@+1 {{'kvq.attention' op has no attribute 'casual': expected one of causal, query_codes, scale}}
+  // expected-error@+1 {{'kvq.attention' op has no attribute 'casual': expected one of causal, query_codes, rope_style, scale}}
   %0 = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
       outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32, casual} -> tensor<1x2x1x64xf32>
   return %0 : tensor<1x2x1x64xf32>

@@ -100,7 +100,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
+// expected-error@+1 {{expected no other field but rope with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
 #a = #kvq.format<codes = none, layout = #kvq.layout<codes = planar>>
 
 // -----

@@ -243,6 +243,37 @@ module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 0>>} {
 
 // -----
 
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16, rope = pre>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{policy of the keys without a layer: attention has no tables to turn these keys by: expected no rope = pre, got #kvq.format<codes = i8}}
+  func.func private @no_tables(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = none, rope = pre>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// Not an exemption.
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{attention has no tables to turn these keys by: expected no rope = pre, got #kvq.format<codes = none, rope = pre>}}
+  func.func private @no_exemption(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none, rope = pre>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  // expected-error@+1 {{attention turns these keys as it reads them: expected one format with rope = pre, got #kvq.format<codes = i8}}
+  func.func private @tables(!exact)
+}
+
+// -----
+
 #f = #kvq.format<codes = i8, group = [1, *], scale = f16>
 #row = #kvq.segments<[0:32] = #f, [32:48] = none>
 !exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
@@ -250,4 +281,15 @@ module attributes {kvq.policy = #kvq.policy<<format = #f, recent = 0>>} {
 module attributes {kvq.policy = #kvq.policy<<format = #row>>} {
   // expected-error@+1 {{policy of the keys without a layer: expected segments up to head_dim 64, the last one ends at 48}}
   func.func private @segments(!exact)
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16, rope = pre>
+#row = #kvq.segments<[0:32] = #f, [32:64] = none>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none, rope = pre>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #row>>} {
+  // expected-error@+1 {{attention turns these keys as it reads them: expected one format with rope = pre, got #kvq.segments<[0:32]}}
+  func.func private @segments_of_turned_keys(!exact)
 }

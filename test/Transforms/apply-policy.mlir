@@ -219,6 +219,30 @@ module attributes {kvq.policy = #kvq.policy<<heads = [0], format = #f>>} {
 
 // -----
 
+// Keys before RoPE stay so; values have a format of their own.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16, rope = pre>
+#g = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!before = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none, rope = pre>>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<side = keys, format = #f>, <side = values, format = #g>>} {
+  // CHECK-LABEL: func.func @rope(
+  // CHECK: kvq.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x1x64xf32>, !cache, !cache1)
+  // CHECK-SAME: rope(%{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<?x16xf32>)
+  // CHECK-SAME: rope_style = #kvq.rope_style<interleaved>
+  func.func @rope(%q: tensor<1x4x1x64xf32>, %k: !before, %v: !exact, %n: tensor<1xi64>,
+                  %t: tensor<?x16xf32>, %out: tensor<1x4x1x64xf32>) -> tensor<1x4x1x64xf32> {
+    %0 = kvq.attention ins(%q, %k, %v : tensor<1x4x1x64xf32>, !before, !exact)
+        lengths(%n : tensor<1xi64>) rope(%t, %t : tensor<?x16xf32>, tensor<?x16xf32>)
+        outs(%out : tensor<1x4x1x64xf32>)
+        {scale = 0.125 : f32, rope_style = #kvq.rope_style<interleaved>} -> tensor<1x4x1x64xf32>
+    return %0 : tensor<1x4x1x64xf32>
+  }
+}
+
+// -----
+
 // A row of several formats; its windows are those of the segment with codes.
 
 #f = #kvq.format<codes = i8, group = [1, *], scale = f16>

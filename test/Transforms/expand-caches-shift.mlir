@@ -57,3 +57,44 @@ func.func @shared(%c: !c, %i: tensor<2xi64>, %k: tensor<2xi64>, %n: tensor<2xi64
       pages(%t : tensor<2x?xi64>) into(%c : !c) -> !c
   return %0 : !c
 }
+
+// -----
+
+// Keys after RoPE: a group is taken back to values, turned back, rounded to elements
+// and quantized again; the window is turned where it lies.
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+!k = !kvq.cache<1x2x?x64xf16, #f, recent = 4>
+
+// CHECK-LABEL: func.func @turned(
+// CHECK-SAME:    %[[COS:[^:]*]]: tensor<?x24xf32>, %[[SIN:[^:]*]]: tensor<?x24xf32>)
+// CHECK:           %[[N:.*]] = arith.index_cast
+// CHECK:             scf.for {{.*}} iter_args(%{{[a-z0-9]*}} =
+// CHECK:             scf.for {{.*}} iter_args(%[[CODES:[a-z0-9]*]] =
+// CHECK:               %[[ROW:.*]] = tensor.extract_slice %[[CODES]]{{.*}} : tensor<1x2x?x32xi8> to tensor<1x32xi8>
+// CHECK:               %[[UNPACKED:.*]] = kvq.unpack {{.*}} ins(%[[ROW]] :
+// CHECK:               %[[VALUES:.*]] = kvq.dequantize {{.*}} ins(%[[UNPACKED]], %{{.*}} : tensor<1x64xi8>, tensor<1x2xf16>)
+// CHECK:               %[[X:.*]] = tensor.extract_slice %[[VALUES]][0, 0] [1, 24] [1, 1]
+// CHECK:               %[[Y:.*]] = tensor.extract_slice %[[VALUES]][0, 24] [1, 24] [1, 1]
+// CHECK:               %[[C:.*]] = tensor.extract_slice %[[COS]][%[[N]], 0] [1, 24]
+// CHECK:               %[[S:.*]] = tensor.extract_slice %[[SIN]][%[[N]], 0] [1, 24]
+// CHECK:               linalg.generic {{.*}} ins(%[[X]], %[[Y]], %[[C]], %[[S]] : {{.*}}) outs(%{{.*}} : tensor<1x24xf16>)
+// CHECK:                 %[[BACK:.*]] = arith.negf
+// CHECK:                 arith.mulf %{{[^ ]*}}, %{{[^ ]*}} : f32
+// CHECK:                 arith.mulf %{{[^ ]*}}, %[[BACK]] : f32
+// CHECK:                 arith.subf %{{[^ ]*}}, %{{[^ ]*}} : f32
+// CHECK:                 arith.truncf
+// CHECK:               linalg.generic {{.*}} ins(%[[X]], %[[Y]], %[[C]], %[[S]] :
+// CHECK:               tensor.extract_slice %[[VALUES]][0, 48] [1, 16] [1, 1]
+// CHECK:               kvq.quantize
+// CHECK:               kvq.pack
+// CHECK:           %[[MOVES:.*]] = arith.cmpi ne, %[[N]], %c0
+// CHECK:           %[[SLOTS:.*]] = arith.select %[[MOVES]], %c4, %c0
+// CHECK:           scf.for %{{.*}} = %c0 to %[[SLOTS]]
+// CHECK:             linalg.generic {{.*}} ins({{.*}} : tensor<1x24xf16>, tensor<1x24xf16>, tensor<1x24xf32>, tensor<1x24xf32>)
+func.func @turned(%c: !k, %i: tensor<1xi64>, %k: tensor<1xi64>, %n: tensor<1xi64>, %f: tensor<1xi64>,
+                  %cos: tensor<?x24xf32>, %sin: tensor<?x24xf32>) -> !k {
+  %0 = kvq.shift drop(%i, %k : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>)
+      flushed(%f : tensor<1xi64>) rope(%cos, %sin : tensor<?x24xf32>, tensor<?x24xf32>) into(%c : !k) -> !k
+  return %0 : !k
+}

@@ -311,3 +311,49 @@ func.func @other_scales(%q: tensor<1x4x1x64xf32>, %r: tensor<1x2x128x36xi8>, %s:
       {scale = 0.125 : f32, causal} -> tensor<1x4x1x64xf32>
   return %o : tensor<1x4x1x64xf32>
 }
+
+// -----
+
+#k = #kvq.format<codes = i8, group = [1, *], scale = f32>
+
+// Keys that attention turns by RoPE become a cache of keys before it; what is turned
+// otherwise is not read as codes.
+// CHECK-DAG:   #[[PRE:.+]] = #kvq.format<codes = i8, group = [1, *], scale = f32, range = absmax, rope = pre>
+// CHECK-DAG:   ![[KT:.+]] = !kvq.cache<1x2x128x64xf32, #[[PRE]]>
+// CHECK-LABEL: func @rope
+// CHECK:       kvq.from_components {{.*}} -> ![[KT]]{{$}}
+// CHECK:       kvq.attention {{.*}} rope(%{{.*}}, %{{.*}} : tensor<128x32xf32>, tensor<128x32xf32>)
+// REMARK: remark: [Passed] FuseDequantize | Category:kvq-fuse-dequantize | Function=rope | Remark="keys are read as codes"
+func.func @rope(%q: tensor<1x4x1x64xf32>, %kb: tensor<1x2x128x64xi8>, %ks: tensor<1x2x128x1xf32>,
+    %v: !kvq.cache<1x2x128x64xf16, #k>, %n: tensor<1xi64>, %t: tensor<128x32xf32>)
+    -> tensor<1x4x1x64xf32> {
+  %k0 = tensor.empty() : tensor<1x2x128x64xf32>
+  %k = kvq.dequantize #k ins(%kb, %ks : tensor<1x2x128x64xi8>, tensor<1x2x128x1xf32>)
+      outs(%k0 : tensor<1x2x128x64xf32>) -> tensor<1x2x128x64xf32>
+  %o0 = tensor.empty() : tensor<1x4x1x64xf32>
+  %o = kvq.attention ins(%q, %k, %v : tensor<1x4x1x64xf32>, tensor<1x2x128x64xf32>, !kvq.cache<1x2x128x64xf16, #k>)
+      lengths(%n : tensor<1xi64>) rope(%t, %t : tensor<128x32xf32>, tensor<128x32xf32>)
+      outs(%o0 : tensor<1x4x1x64xf32>) {scale = 0.125 : f32} -> tensor<1x4x1x64xf32>
+  return %o : tensor<1x4x1x64xf32>
+}
+
+// REMARK: remark: [Missed] FuseDequantize | Category:kvq-fuse-dequantize | Function=turned | Reason="made by 'linalg.generic', not by a kvq.dequantize"
+func.func @turned(%q: tensor<1x4x1x64xf32>, %kb: tensor<1x2x128x64xi8>, %ks: tensor<1x2x128x1xf32>,
+    %v: !kvq.cache<1x2x128x64xf16, #k>, %n: tensor<1xi64>, %t: tensor<128x64xf32>)
+    -> tensor<1x4x1x64xf32> {
+  %k0 = tensor.empty() : tensor<1x2x128x64xf32>
+  %k = kvq.dequantize #k ins(%kb, %ks : tensor<1x2x128x64xi8>, tensor<1x2x128x1xf32>)
+      outs(%k0 : tensor<1x2x128x64xf32>) -> tensor<1x2x128x64xf32>
+  %turned = linalg.generic {
+      indexing_maps = [affine_map<(b, h, t, c) -> (t, c)>, affine_map<(b, h, t, c) -> (b, h, t, c)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%t : tensor<128x64xf32>) outs(%k : tensor<1x2x128x64xf32>) {
+  ^bb0(%cos: f32, %x: f32):
+    %y = arith.mulf %cos, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<1x2x128x64xf32>
+  %o0 = tensor.empty() : tensor<1x4x1x64xf32>
+  %o = kvq.attention ins(%q, %turned, %v : tensor<1x4x1x64xf32>, tensor<1x2x128x64xf32>, !kvq.cache<1x2x128x64xf16, #k>)
+      lengths(%n : tensor<1xi64>) outs(%o0 : tensor<1x4x1x64xf32>) {scale = 0.125 : f32} -> tensor<1x4x1x64xf32>
+  return %o : tensor<1x4x1x64xf32>
+}

@@ -43,6 +43,7 @@ VALUES: dict[str, tuple] = {
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES, "static"),
     "rotate": ("", "hadamard<16>"),
     "center": ("", "bf16"),
+    "rope": ("post", "half", "interleaved", "some halves", "some interleaved"),
     "span": ("", "2", "*"),  # KV heads of a group
     "rule": (
         "",
@@ -108,6 +109,9 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("group", "rule"): lambda group, rule: not (group.startswith("*") and "scale" in rule),
     ("group", "range"): lambda group, range_: group.startswith("*") == (range_ == "static"),
     ("group", "window"): lambda group, window: window != "none" or group.startswith(("1,", "*")),
+    ("rotate", "rope"): lambda rotate, rope: not rotate or rope == "post",
+    ("center", "rope"): lambda center, rope: not center or rope == "post",
+    ("rope", "side"): lambda rope, side: rope == "post" or side == "keys",
     ("group", "dim"): lambda group, dim: dim % _group(group, dim)[1] == 0,
 }
 
@@ -232,6 +236,8 @@ def _appends(rng: np.random.Generator, kind: str, lengths: np.ndarray) -> list[l
 def format_text(case: Fields) -> str:
     parts = {"codes": case["codes"], "group": f"[{case['group']}]"}
     parts |= {name: case[name] for name in ("scale", "zero", "range", "rotate", "center") if case[name]}
+    if case["rope"] != "post":
+        parts["rope"] = "pre"
     if case["span"]:
         parts["heads"] = case["span"]
     if case["rule"]:
@@ -292,6 +298,10 @@ def run(text: str) -> None:
     # Large scores saturate the softmax, where those in f32 and in f64 part.
     largest = max(np.abs(oracles[0].values64(b)).max(initial=0) for b in range(batch))
     options = dict(scale=1 / (dim * max(1, largest)), causal=case["causal"])
+    if case["rope"] != "post":
+        style = "half" if "hal" in case["rope"] else "interleaved"
+        pairs = int(rng.integers(1, dim // 2)) if "some" in case["rope"] else dim // 2
+        options |= dict(rope=kvq.rope_tables(capacity, 2 * pairs), rope_style=style)
     expected = reference.attention(q, *oracles, **options)
     out = np.full(q.shape, np.nan, np.float32)
     kvq.attention(q, *sides, **options, out=out, splits=case["splits"])

@@ -166,7 +166,8 @@ def test_lloyd_max_of_rotated_unit_vectors(bits, error, rng):
         ("rotate = hadamard<64>", 96, "rotation of 64 channels does not divide head_dim 96"),
         ("rotate = givens<64>", 64, "expected rotation hadamard<channels>, got 'givens'"),
         ("center = f64", 64, "expected a center of f16, bf16 or f32, got 'f64'"),
-        ("rope = pre", 64, "expected one of .*, got 'rope'"),
+        ("rotate = hadamard<32>, rope = pre", 64, "expected no 'rotate' with rope = pre, got hadamard<32>"),
+        ("center = f16, rope = pre", 64, "expected no 'center' with rope = pre, got 'f16'"),
     ],
 )
 def test_formats_that_are_none(tail, dim, expected):

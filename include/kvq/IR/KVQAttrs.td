@@ -42,6 +42,22 @@ def KVQ_ZeroKind : I32Enum<"ZeroKind",
   let cppNamespace = "::mlir::kvq";
 }
 
+def KVQ_RopeOrder : I32Enum<"RopeOrder",
+    "whether keys are stored after RoPE or before", [
+  I32EnumCase<"Post", 0, "post">,
+  I32EnumCase<"Pre", 1, "pre">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
+def KVQ_RopeStyle : I32Enum<"RopeStyle",
+    "which channels RoPE turns together", [
+  I32EnumCase<"Half", 0, "half">,
+  I32EnumCase<"Interleaved", 1, "interleaved">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
 def KVQ_OrderKind : I32Enum<"OrderKind",
     "how the codes of a row follow each other in its bytes", [
   I32EnumCase<"Planar", 0, "planar">,
@@ -110,6 +126,16 @@ def KVQ_TokenRegionAttr : EnumAttr<KVQ_Dialect, KVQ_TokenRegion, "region"> {
     The tokens of a sequence lie in up to three parts, in this order: `first`
     (exact, `exact_first` tokens), `codes` (quantized, as many as are flushed),
     `recent` (exact, the newest tokens, in a ring).
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def KVQ_RopeStyleAttr : EnumAttr<KVQ_Dialect, KVQ_RopeStyle, "rope_style"> {
+  let summary = "which channels RoPE turns together";
+  let description = [{
+    Of the first n channels of a row, n being twice the width of the tables:
+    `half` turns channel c together with c + n/2, `interleaved` 2c with 2c + 1.
+    The others stay as they are.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -265,7 +291,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `ui2 ui3 ui4 ui5 ui6 ui8` | unsigned codes, 0 .. 2^b-1; need `zero` |
     | | `f8E4M3FN f8E5M2 f6E2M3FN f6E3M2FN f4E2M1FN` | floats, rounded to nearest even and saturating; a code is the bit pattern |
     | | `#kvq.codebook<...>` | the nearest value of a table; a code is its index |
-    | | `none` | elements kept exact; no other field |
+    | | `none` | elements kept exact; no other field but `rope` |
     | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` is the whole axis |
     | `heads` | a number, `*` | KV heads that share one scale too: so many that follow each other, or all; default 1 |
     | `scale` | `f16 bf16 f32` | stored type of a scale |
@@ -284,6 +310,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `static` | scales and zeros are given when the cache is made, one row of them for each head; for groups of all tokens |
     | `rotate` | `hadamard<n>`, n a power of two | a rotation of each n consecutive channels before quantization; their signs are given |
     | `center` | `f16 bf16 f32` | a mean of each channel, given, is subtracted before that |
+    | `rope` | `post` | keys are stored after RoPE, or have none, and are read as they are; default |
+    | | `pre` | keys are stored before RoPE, and turned as attention reads them |
     | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
     | `layout` | absent | as `#kvq.layout<codes = planar>`, which `kvq-assign-layout` makes of it |
     | | `#kvq.layout<...>` | how codes and metadata lie in bytes, on every target |
@@ -306,7 +334,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     a zero point whose type does not hold the codes, a codebook without the value
     0 under `f8E8M0FNU`, which is never 0, a `range` that does not fit the zero or
     the group or the codes, a clip ratio or a number of search steps out of bounds,
-    a rotation of other than a power of two of channels.
+    a rotation of other than a power of two of channels, a rotation or a mean with
+    `rope = pre`.
   }];
   let parameters = (ins
     "::mlir::Attribute":$codes,
@@ -326,6 +355,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     OptionalParameter<"::mlir::Type", "type of the mean">:$center,
     DefaultValuedParameter<"int64_t", "0",
         "channels that are rotated together; 0 without">:$rotation,
+    "::mlir::kvq::RopeOrder":$rope,
     "::mlir::kvq::LayoutAttr":$layout);
   let extraClassDeclaration = [{
     /// The layout; planar where none is given.
@@ -335,7 +365,9 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     /// Stands for `*`: the whole axis.
     static constexpr int64_t kWholeAxis = -1;
     /// The exact format: elements kept as they are.
-    static FormatAttr getExact(::mlir::MLIRContext *context);
+    static FormatAttr getExact(
+        ::mlir::MLIRContext *context,
+        ::mlir::kvq::RopeOrder rope = ::mlir::kvq::RopeOrder::Post);
     /// Elements of a group, in a resolved format.
     int64_t getGroupSize() const {
       return getHeads() * getTokens() * getChannels();

@@ -63,8 +63,17 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"Channels that a Hadamard rotation mixes before "
                     "quantization; 0 where there is none.",
       "int64_t", "getRotation">,
+    InterfaceMethod<"True when a mean or a rotation acts before quantization.",
+      "bool", "isPrepared", (ins), "",
+      "return $_attr.getCenterType() || $_attr.getRotation() != 0;">,
+    InterfaceMethod<"True for keys that are stored before RoPE, and turned as "
+                    "attention reads them.",
+      "bool", "isBeforeRope">,
+    InterfaceMethod<"The format, which has no mean and no rotation, for keys that "
+                    "are stored before RoPE.",
+      "::mlir::kvq::FormatInterface", "getBeforeRope">,
     InterfaceMethod<"The format of what is quantized: without the mean and the "
-                    "rotation, which act before.",
+                    "rotation, which act before, and RoPE, which acts after.",
       "::mlir::kvq::FormatInterface", "getCore">,
     InterfaceMethod<[{
         The least and the largest value that a given component of this format may

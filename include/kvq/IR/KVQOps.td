@@ -29,6 +29,8 @@ class KVQ_Op<string mnemonic, list<Trait> traits = []>
 def KVQ_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 def KVQ_CodeTensor : RankedTensorOf<[I8]>;
 def KVQ_LengthTensor : 1DTensorOf<[I64]>;
+/// positions x frequencies: cosines or sines of the angles of RoPE.
+def KVQ_RopeTable : 2DTensorOf<[F32]>;
 /// batch x max_pages: the pages of each sequence, in order.
 def KVQ_PageTable : 2DTensorOf<[I64]>;
 def KVQ_MaskTensor : RankedTensorOf<[F16, BF16, F32, I8]>;
@@ -577,9 +579,16 @@ def KVQ_ShiftOp : KVQ_Op<"shift", [Pure, AttrSizedOperandSegments]> {
     move forward by `count[b]` positions. Codes, metadata and exact tokens are
     moved as they are: nothing is quantized again, and no value changes.
 
-    So it is for caches whose values do not depend on positions: values, and keys
-    without RoPE. Rotating keys to their new positions would have to requantize
-    them, and is not supported.
+    So it is for caches whose values do not depend on positions: values, keys
+    without RoPE, and keys before it (`rope = pre`).
+
+    With tables, `rope(%cos, %sin)`, it is for keys after RoPE: what moves is turned
+    back by `count[b]` positions. Row p of a table is for the angles of position p,
+    one for each pair of channels (see `#kvq.rope_style`; `half` without one); row
+    `count[b]` is read. Quantized tokens are taken back to f32, turned, rounded to
+    the element type and quantized again, as an append would (rule R37 of
+    docs/Semantics.md); exact ones are turned and rounded. Where `count[b]` is 0
+    no bit changes.
 
     Dropped are whole token groups of quantized tokens (any tokens of an exact
     format): with E = exact_first and n tokens in a group, the host guarantees that
@@ -594,11 +603,16 @@ def KVQ_ShiftOp : KVQ_Op<"shift", [Pure, AttrSizedOperandSegments]> {
     Errors: a result of another type than the cache; operands for another number of
     sequences; `flushed` missing with a recent window or given without one; a page
     table missing for a paged cache, given for another, or too short; a ring, whose
-    slots follow from positions.
+    slots follow from positions; tables of different types, of no frequency, or of
+    more than a row has pairs of channels, for keys before RoPE, or for segments;
+    a `rope_style` without tables.
 
     ```mlir
     %d = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>)
         lengths(%n : tensor<1xi64>) into(%c : !vc) -> !vc
+    %k1 = kvq.shift drop(%begin, %count : tensor<1xi64>, tensor<1xi64>)
+        lengths(%n : tensor<1xi64>)
+        rope(%cos, %sin : tensor<?x64xf32>, tensor<?x64xf32>) into(%k : !kc) -> !kc
     ```
   }];
   let arguments = (ins
@@ -607,13 +621,17 @@ def KVQ_ShiftOp : KVQ_Op<"shift", [Pure, AttrSizedOperandSegments]> {
     KVQ_LengthTensor:$lengths,
     Optional<KVQ_LengthTensor>:$flushed,
     Optional<KVQ_PageTable>:$pages,
-    KVQ_CacheType:$cache);
+    Optional<KVQ_RopeTable>:$cos,
+    Optional<KVQ_RopeTable>:$sin,
+    KVQ_CacheType:$cache,
+    OptionalAttr<KVQ_RopeStyleAttr>:$rope_style);
   let results = (outs KVQ_CacheType:$result);
   let assemblyFormat = [{
     `drop` `(` $begin `,` $count `:` type($begin) `,` type($count) `)`
     `lengths` `(` $lengths `:` type($lengths) `)`
     (`flushed` `(` $flushed^ `:` type($flushed) `)`)?
     (`pages` `(` $pages^ `:` type($pages) `)`)?
+    (`rope` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
     `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
   }];
   let hasVerifier = 1;
@@ -665,6 +683,14 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     quantized tokens of each sequence, and a paged one its page table, `key_pages`
     or `value_pages` (see `!kvq.cache`).
 
+    Keys before RoPE (`rope = pre`) need tables, `rope(%cos, %sin)`, positions x
+    pairs of channels: attention turns the key of the token at position p by row p
+    before it multiplies it with the query, which is turned already. Pair (x, y)
+    becomes (x cos - y sin, x sin + y cos); `rope_style` says which channels are a
+    pair (see `#kvq.rope_style`; `half` without one). Tables narrower than half of
+    the head leave the other channels as they are. Of a cache with segments, those
+    with `rope = pre` are turned, each by itself.
+
     Key and value may also be float tensors
     `batch x kv_heads x tokens x head_dim`; such an op has no lowering of its
     own, `kvq-fuse-dequantize` turns it into one over caches.
@@ -679,10 +705,13 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     tokens (different `exact_first`); a mask, slopes, sinks or lse of another shape;
     a softcap that is not a positive finite number; a window of fewer than one
     token, `window_first` without a window or negative; `value_channels` that are
-    not within the rows, or cut a group of channels or rows (of a segment) that are
-    rotated or centred; `query_codes` other than i8 and i16, or with keys and values
-    neither of which have integer codes. Lengths beyond the capacity are not checked
-    at run time.
+    not within the rows, cut a group of channels or rows (of a segment) that are
+    rotated or centred, or choose from channels that RoPE turns; tables missing for
+    keys before RoPE or given for other caches, of different types, with no angle or
+    more than a row has pairs of channels, or of fewer rows than the capacity; a
+    `rope_style` without tables; values with `rope = pre`; `query_codes` other than i8 and i16,
+    or with keys and values neither of which have integer codes. Lengths beyond the
+    capacity or the tables are not checked at run time.
 
     `query_codes = i16` or `i8` allows sums of integer products (rule R32): keys with
     integer codes see the query as integers of that type, with a scale for each
@@ -709,6 +738,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     Optional<KVQ_MaskTensor>:$mask,
     Optional<1DTensorOf<[F32]>>:$slopes,
     Optional<1DTensorOf<[F32]>>:$sinks,
+    Optional<KVQ_RopeTable>:$cos,
+    Optional<KVQ_RopeTable>:$sin,
     KVQ_FloatTensor:$init,
     Optional<3DTensorOf<[F32]>>:$lse,
     F32Attr:$scale,
@@ -717,7 +748,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     OptionalAttr<I64Attr>:$window,
     OptionalAttr<I64Attr>:$window_first,
     OptionalAttr<DenseI64ArrayAttr>:$value_channels,
-    OptionalAttr<TypeAttr>:$query_codes);
+    OptionalAttr<TypeAttr>:$query_codes,
+    OptionalAttr<KVQ_RopeStyleAttr>:$rope_style);
   let results = (outs KVQ_FloatTensor:$result,
                       Optional<3DTensorOf<[F32]>>:$lseResult);
   let assemblyFormat = [{
@@ -732,6 +764,7 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     (`mask` `(` $mask^ `:` type($mask) `)`)?
     (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`rope` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
     `outs` `(` $init (`,` $lse^)? `:` type($init) (`,` type($lse)^)? `)`
     attr-dict `->` type($result) (`,` type($lseResult)^)?
   }];
@@ -772,6 +805,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     scores are in the log2 domain. The identity is acc 0, max -inf, sum 0; an
     empty range changes nothing.
 
+    Where tables of RoPE are given, k[t] is the key of token t turned by row t of
+    them, as in `kvq.attention`.
+
     What may be done to a score s[r, t], in this order: `bias[r]` is added;
     `softcap` c makes it c tanh(s / c), both in the log2 domain;
     `slopes[r] * (t - position)` is added, slopes in the log2 domain; and
@@ -810,7 +846,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     would refuse; results of other types than the initial state; one region without
     the other; a tile of fewer than one token; a page table missing for a paged
     cache or given for another; `within_pages` without codes that lie in pages;
-    `query_codes` other than i8 and i16, or without integer codes on either side.
+    `query_codes` other than i8 and i16, or without integer codes on either side;
+    tables that `kvq.attention` would not take for these keys.
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,
@@ -831,8 +868,11 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     Optional<1DTensorOf<[F32]>>:$slopes,
     Optional<Index>:$position,
     Optional<KVQ_MaskTensor>:$mask,
+    Optional<KVQ_RopeTable>:$cos,
+    Optional<KVQ_RopeTable>:$sin,
     OptionalAttr<F32Attr>:$softcap,
     OptionalAttr<DenseI64ArrayAttr>:$value_channels,
+    OptionalAttr<KVQ_RopeStyleAttr>:$rope_style,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile,
@@ -852,6 +892,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`slopes` `(` $slopes^ `from` $position `:` type($slopes) `)`)?
     (`mask` `(` $mask^ `:` type($mask) `)`)?
+    (`rope` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
       type($acc) `,` type($max) `,` type($sum) `)`
     attr-dict `->` type($accResult) `,` type($maxResult) `,` type($sumResult)

@@ -111,6 +111,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     What a layout puts into `records` has no component of its own. Rows start at
     a byte. Components start at a multiple of 64 bytes where kvq allocates them.
 
+    With `rope = pre` all regions of the cache hold keys before RoPE, and attention
+    turns those of the token at position p by row p of its tables.
+
     The format may be `#kvq.segments`: then each segment of channels is stored as
     a cache of its own, with its own format and the windows of the whole (an exact
     segment needs none), and the components are those of the segments, one after
@@ -156,6 +159,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     ::std::vector<CacheType> getSegmentCaches() const;
     /// Whether all elements are kept as they are.
     bool isExact() const;
+    /// Whether RoPE turns tokens as they are read, in some segment at least.
+    bool isBeforeRope() const;
     /// Channels that a rotation mixes before quantization, and the type of what
     /// is subtracted before; 0 and null without, and for segments.
     int64_t getRotation() const {

@@ -59,8 +59,9 @@ def ApplyPolicyPass : Pass<"kvq-apply-policy", "::mlir::ModuleOp"> {
     Errors: an entry, or a layer that it names, without a cache; a head that a
     cache does not have; a cache without a layer where entries name layers; one
     cache for which the policy has two types (used as keys and as values, or by
-    calls for several layers); a type that is not valid; another op on a cache
-    that would change (it is named); `kvq.truncate` of exact caches where caches
+    calls for several layers); a type that is not valid; `rope = pre` for caches
+    without it, or a format without it for caches of keys that attention turns;
+    another op on a cache that would change (it is named); `kvq.truncate` of exact caches where caches
     get a recent window; a policy in the module and in a file.
 
     Numerics: elements are quantized where they were exact.
@@ -108,7 +109,8 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     `arith.truncf`, a `tensor.extract_slice` of the first tokens (the lengths
     bound what is read), reshapes that only add or drop unit axes, and KV heads
     repeated for their query heads (a broadcast along a new axis that is then
-    joined to the heads), where keys and values repeat them alike.
+    joined to the heads), where keys and values repeat them alike. Keys of an
+    attention with tables of RoPE become a cache with `rope = pre`.
 
     Packed codes are those that a `kvq.unpack` reads, or 8-bit codes themselves.
     With groups of several tokens every token counts as flushed, so there have to
@@ -304,6 +306,9 @@ def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
     number of tokens: it is a slice of a `tensor.empty` of the bound's size, so
     that scratch has a static size. Exact tokens are not dequantized; the body of
     the contraction widens them. `kvq.merge_partials` is decomposed alike.
+    Keys before RoPE are turned in between, by rows of the tables: the first and
+    the second channels of pairs, and those that stay as they are, are tensors of
+    their own with a contraction each.
 
     Of test/Transforms/decompose-attention.mlir, abridged:
 
@@ -372,7 +377,8 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
 
     The tile has to lie within one group where groups span several tokens (one
     row of scales), and to be a slice of storage of static size, as does the
-    number of rows; other contractions stay as they are. A `kvq.dequantize` that
+    number of rows; other contractions stay as they are, among them those with
+    keys that RoPE turns as they are read. A `kvq.dequantize` that
     nothing reads any more is erased.
 
     Of test/Transforms/fold-scales.mlir, abridged: keys in groups of 32 tokens,

@@ -85,6 +85,29 @@ SmallVector<Type> Plan::getTypes(CacheType whole) const {
   return getPartTypes(caches);
 }
 
+/// Fails, with an error, where `cache` would become `type` though attention does
+/// not turn its keys, or though it does.
+static LogicalResult verifyRope(function_ref<InFlightDiagnostic()> emitError,
+                                CacheType cache, PolicyEntryAttr entry,
+                                CacheType type) {
+  // An exempt cache stays as it is, which an entry with rope = pre does not ask
+  // for.
+  auto format = dyn_cast<FormatInterface>(entry.getRowFormat());
+  bool isBefore = type.isBeforeRope() || (format && format.isBeforeRope());
+  // Which channels of segments are turned is not what it is of a whole row.
+  bool isAlike = isBefore == type.isBeforeRope() &&
+                 (!isBefore || !type.getSegments());
+  if (isBefore == cache.isBeforeRope() && isAlike)
+    return success();
+  return emitError()
+         << (cache.isBeforeRope()
+                 ? "attention turns these keys as it reads them: expected one "
+                   "format with rope = pre, got "
+                 : "attention has no tables to turn these keys by: expected "
+                   "no rope = pre, got ")
+         << entry.getRowFormat();
+}
+
 /// Fails, with an error, where a part has no type.
 static LogicalResult verifyParts(const CacheClass &cache, PolicyKey key,
                                  ArrayRef<PolicyPart> parts) {
@@ -92,10 +115,16 @@ static LogicalResult verifyParts(const CacheClass &cache, PolicyKey key,
     return mlir::emitError(*cache.loc)
            << "policy of the " << describe(key) << ": ";
   };
-  for (const PolicyPart &part : parts)
-    if (part.entry &&
-        !part.entry.getCacheType(emitError, getHeadsOf(cache.type, part)))
+  for (const PolicyPart &part : parts) {
+    if (!part.entry)
+      continue;
+    CacheType type =
+        part.entry.getCacheType(emitError, getHeadsOf(cache.type, part));
+    if (!type)
       return failure();
+    if (failed(verifyRope(emitError, cache.type, part.entry, type)))
+      return failure();
+  }
   return success();
 }
 

@@ -59,10 +59,6 @@ private:
   Value &getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
   }
-  /// Whether counts of saturated elements are carried behind the components.
-  bool countsSaturated() {
-    return components.size() > cache.getComponents().size();
-  }
   RowPlace getWindowRow(Value row) { return {sequence.index, row}; }
   RowSlice getRows(const RowPlace &place, OpFoldResult count) {
     return {place.block, head, place.row, count};
@@ -92,10 +88,7 @@ private:
   Value gatherGroup(Value token);
   Value fillGroup(Value token, Value group);
   Value gatherWindow(Value token, Value group);
-  Value prepareGroup(Value group);
-  Value extractGiven(ComponentKind kind, int64_t heads);
   void encodeGroup(Value group, const RowPlace &place);
-  void countSaturated(Value group, ValueRange metadata);
 
   OpBuilder &builder;
   Location loc;

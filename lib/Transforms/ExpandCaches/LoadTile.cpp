@@ -7,6 +7,7 @@
 
 #include "Rows.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -35,18 +36,22 @@ struct TilePart {
 /// Builds the loads of one tile.
 class TileLoader {
 public:
-  TileLoader(OpBuilder &builder, LoadTileOp op,
-             LoadTilePattern::OneToNOpAdaptor adaptor)
-      : builder(builder), loc(op.getLoc()), math(builder, loc), op(op),
-        cache(op.getCache().getType()), components(adaptor.getCache()),
-        batch(adaptor.getBatch().front()), head(adaptor.getHead().front()),
-        begin(adaptor.getBegin().front()),
-        extent(math.sub(adaptor.getEnd().front(), begin)),
-        tokenRows(cache, batch, getOptional(adaptor.getPages())) {
+  /// `bound` is the most tokens that `extent` may be, if there is a bound.
+  TileLoader(OpBuilder &builder, Location loc, CacheType cache,
+             ValueRange components, Value head, OpFoldResult extent,
+             std::optional<int64_t> bound)
+      : builder(builder), loc(loc), math(builder, loc), cache(cache),
+        components(components), head(head), extent(extent), bound(bound) {
     listParts();
   }
 
-  SmallVector<Value> load();
+  /// Tokens of sequence `batch` from position `begin` on.
+  Value loadFirst(Value batch, Value begin);
+  Value gatherRecent(Value batch, Value begin);
+  /// Quantized tokens (an exact cache's tokens) that lie one after the other.
+  SmallVector<Value> loadWithinBlock(const RowPlace &place);
+  /// Those that may lie apart.
+  SmallVector<Value> gatherRuns(const TokenRows &tokenRows, Value row);
 
 private:
   Value getComponent(ComponentKind kind) {
@@ -56,32 +61,30 @@ private:
   /// a bound, so that it can live on the stack.
   Value createScratch(int64_t rowSize, Type elementType);
   Value trimScratch(Value scratch) {
-    return op.getTile() ? extractRows(builder, loc, scratch,
-                                      builder.getIndexAttr(0), extent)
-                        : scratch;
+    return bound ? extractRows(builder, loc, scratch, builder.getIndexAttr(0),
+                               extent)
+                 : scratch;
+  }
+  Value getExtent() {
+    return getValueOrCreateConstantIndexOp(builder, loc, extent);
   }
 
-  Value loadFirst();
-  Value gatherRecent();
   void listParts();
   Value extractRowsOf(ComponentKind kind, const RowPlace &place,
                       OpFoldResult count, OpBuilder &nested);
   SmallVector<Value> unpackRows(const RowPlace &place, OpFoldResult count,
                                 OpBuilder &nested,
                                 llvm::function_ref<Value(unsigned)> getTarget);
-  SmallVector<Value> loadWithinBlock(Value row);
-  SmallVector<Value> gatherRuns(Value row);
 
   OpBuilder &builder;
   Location loc;
   IndexMath math;
-  LoadTileOp op;
   CacheType cache;
   ValueRange components;
-  Value batch, head, begin;
+  Value head;
   /// Tokens of the tile.
-  Value extent;
-  TokenRows tokenRows;
+  OpFoldResult extent;
+  std::optional<int64_t> bound;
   SmallVector<TilePart> parts;
   /// The components that are unpacked.
   SmallVector<ComponentKind> packed;
@@ -91,20 +94,20 @@ private:
 
 Value TileLoader::createScratch(int64_t rowSize, Type elementType) {
   SmallVector<OpFoldResult> shape = {extent, builder.getIndexAttr(rowSize)};
-  if (op.getTile())
-    shape[0] = builder.getIndexAttr(*op.getTile());
+  if (bound)
+    shape[0] = builder.getIndexAttr(*bound);
   return tensor::EmptyOp::create(builder, loc, shape, elementType);
 }
 
 /// Tokens whose rows are their positions.
-Value TileLoader::loadFirst() {
+Value TileLoader::loadFirst(Value batch, Value begin) {
   return RowSlice{batch, head, begin, extent}.extract(
       builder, loc, getComponent(ComponentKind::First));
 }
 
 /// Tokens of the recent window may wrap round the end of its ring, so they are
 /// copied row by row.
-Value TileLoader::gatherRecent() {
+Value TileLoader::gatherRecent(Value batch, Value begin) {
   Value ring = getComponent(ComponentKind::Recent);
   OpFoldResult one = builder.getIndexAttr(1);
   auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
@@ -115,7 +118,7 @@ Value TileLoader::gatherRecent() {
   };
   Value tile = createScratch(cache.getHeadDim(), cache.getElementType());
   return trimScratch(
-      fillRows(builder, loc, tile, math.constant(0), extent, copyRow));
+      fillRows(builder, loc, tile, math.constant(0), getExtent(), copyRow));
 }
 
 /// Says what a tile of quantized tokens (of an exact cache's tokens) consists
@@ -173,16 +176,14 @@ TileLoader::unpackRows(const RowPlace &place, OpFoldResult count,
   for (auto [index, part] : llvm::enumerate(parts))
     if (!part.kind)
       targets.push_back(getTarget(index));
-  auto unpack =
-      UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
-                       cache.getFormat().getCore(), sources, targets);
+  auto unpack = UnpackOp::create(nested, loc, TypeRange(ValueRange(targets)),
+                                 cache.getFormat().getCore(), sources, targets);
   return llvm::to_vector_of<Value>(unpack.getResults());
 }
 
 /// Tokens that lie one after the other: slices of storage, but for what has to
 /// be unpacked.
-SmallVector<Value> TileLoader::loadWithinBlock(Value row) {
-  RowPlace place = tokenRows.locate(builder, loc, row);
+SmallVector<Value> TileLoader::loadWithinBlock(const RowPlace &place) {
   auto createTarget = [&](unsigned index) -> Value {
     const TilePart &part = parts[index];
     bool isOneRow = index != 0 && cache.getTokenGroup() != 1;
@@ -203,7 +204,8 @@ SmallVector<Value> TileLoader::loadWithinBlock(Value row) {
 
 /// Tokens that may lie apart: their rows are copied run by run, packed ones
 /// unpacked on the way.
-SmallVector<Value> TileLoader::gatherRuns(Value row) {
+SmallVector<Value> TileLoader::gatherRuns(const TokenRows &tokenRows,
+                                          Value row) {
   SmallVector<Value> scratch;
   for (const TilePart &part : parts)
     scratch.push_back(createScratch(part.rowSize, part.elementType));
@@ -222,9 +224,8 @@ SmallVector<Value> TileLoader::gatherRuns(Value row) {
       Value filled;
       if (part.kind) {
         Value source = extractRowsOf(*part.kind, place, count, nested);
-        filled =
-            linalg::CopyOp::create(nested, loc, source, getTarget(index))
-                .getResult(0);
+        filled = linalg::CopyOp::create(nested, loc, source, getTarget(index))
+                     .getResult(0);
       } else {
         filled = rest.consume_front();
       }
@@ -234,29 +235,50 @@ SmallVector<Value> TileLoader::gatherRuns(Value row) {
     return tile;
   };
   SmallVector<Value> tile = tokenRows.forEachRun(
-      builder, loc, row, math.add(row, extent), scratch, copyRun);
+      builder, loc, row, math.add(row, getExtent()), scratch, copyRun);
   for (Value &part : tile)
     part = trimScratch(part);
   return tile;
 }
 
-SmallVector<Value> TileLoader::load() {
+SmallVector<Value> kvq::loadGroup(OpBuilder &builder, Location loc,
+                                  CacheType cache, ValueRange components,
+                                  const RowPlace &place, Value head) {
+  return TileLoader(builder, loc, cache, components, head,
+                    builder.getIndexAttr(cache.getTokenGroup()),
+                    /*bound=*/std::nullopt)
+      .loadWithinBlock(place);
+}
+
+static SmallVector<Value> loadTile(OpBuilder &builder, LoadTileOp op,
+                                   LoadTilePattern::OneToNOpAdaptor adaptor) {
+  Location loc = op.getLoc();
+  IndexMath math(builder, loc);
+  CacheType cache = op.getCache().getType();
+  Value batch = adaptor.getBatch().front(), begin = adaptor.getBegin().front();
+  std::optional<int64_t> bound;
+  if (op.getTile())
+    bound = *op.getTile();
+  TileLoader loader(builder, loc, cache, adaptor.getCache(),
+                    adaptor.getHead().front(),
+                    math.sub(adaptor.getEnd().front(), begin), bound);
   if (op.getRegion() == TokenRegion::First)
-    return {loadFirst()};
+    return {loader.loadFirst(batch, begin)};
   if (op.getRegion() == TokenRegion::Recent)
-    return {gatherRecent()};
+    return {loader.gatherRecent(batch, begin)};
+  TokenRows tokenRows(cache, batch, getOptional(adaptor.getPages()));
   Value row = math.sub(begin, cache.getExactFirst());
   // A tile of groups of several tokens lies within one of them.
   if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
       !op.getWithinPage())
-    return gatherRuns(row);
-  return loadWithinBlock(row);
+    return loader.gatherRuns(tokenRows, row);
+  return loader.loadWithinBlock(tokenRows.locate(builder, loc, row));
 }
 
 LogicalResult
 LoadTilePattern::matchAndRewrite(LoadTileOp op, OneToNOpAdaptor adaptor,
                                  ConversionPatternRewriter &rewriter) const {
-  rewriter.replaceOp(op, TileLoader(rewriter, op, adaptor).load());
+  rewriter.replaceOp(op, loadTile(rewriter, op, adaptor));
   return success();
 }
 

@@ -162,6 +162,12 @@ Value insertRows(OpBuilder &builder, Location loc, Value rows, Value tile,
 RowSlice getGroupSlice(IndexMath &math, CacheType cache, const RowPlace &place,
                        Value head, ComponentKind kind);
 
+/// The group of tokens of `head` that lies at `place`, as `kvq.load_tile`
+/// yields it: codes and metadata, or an exact cache's values.
+SmallVector<Value> loadGroup(OpBuilder &builder, Location loc, CacheType cache,
+                             ValueRange components, const RowPlace &place,
+                             Value head);
+
 void populateAppendPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateLoadTilePatterns(const TypeConverter &converter,

@@ -8,11 +8,13 @@
 // For each sequence and head: the groups behind the dropped ones move forward,
 // in order, so that none is overwritten before it has moved; then the slots of
 // the recent window, which follow from positions, rotate, by three reversals.
-// Rows pass through scratch, as source and target are one component.
+// Rows pass through scratch, as source and target are one component. Keys after
+// RoPE are turned on the way, and groups of them quantized again.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Rows.h"
+#include "GroupEncoder.h"
+#include "TurnBack.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -39,6 +41,8 @@ struct Gap {
   /// The first row behind the dropped ones, their number, and that of all rows.
   Value end, count, stored;
   TokenRows rows;
+  /// For keys after RoPE: what turns those that move.
+  std::optional<KeyTurner> turner;
 };
 
 /// Builds the shift of one head of a sequence; of groups of tokens, of the
@@ -56,7 +60,13 @@ public:
   SmallVector<Value> rotateWindow();
 
 private:
+  HeadShifter inner(OpBuilder &nested, Location loc, ValueRange carried) {
+    return HeadShifter(nested, loc, cache, gap, head, carried);
+  }
+  void copyGroup(const RowPlace &from, const RowPlace &to);
+  void turnGroup(const RowPlace &from, const RowPlace &to);
   void reverseRows(Value begin, Value end);
+  void turnWindow();
 
   OpBuilder &builder;
   Location loc;
@@ -88,27 +98,44 @@ static Value store(OpBuilder &builder, Location loc, const RowSlice &rows,
   return rows.insert(builder, loc, stored, component);
 }
 
+/// Stores at `to` what lies at `from`, as it is.
+void HeadShifter::copyGroup(const RowPlace &from, const RowPlace &to) {
+  auto getSlice = [&](const RowPlace &place, ComponentKind kind) {
+    RowSlice rows = getGroupSlice(math, cache, place, head, kind);
+    if (int64_t heads = cache.getGroupHeads(); heads != 1 && !isMetadata(kind))
+      rows.heads = heads;
+    return rows;
+  };
+  for (ComponentKind kind : getTokenComponents(cache)) {
+    Value &component = components[*cache.findComponent(kind)];
+    Value scratch = load(builder, loc, getSlice(from, kind), component);
+    component = store(builder, loc, getSlice(to, kind), scratch, component);
+  }
+}
+
+/// Stores at `to` the keys that lie at `from`, turned to where they move.
+void HeadShifter::turnGroup(const RowPlace &from, const RowPlace &to) {
+  Value group = gap.turner->turnGroup(builder, loc, components, from, head);
+  if (!cache.isExact())
+    return GroupEncoder(builder, loc, cache, gap.sequence, head, components)
+        .encode(group, to);
+  Value &values = components[*cache.findComponent(ComponentKind::Values)];
+  RowSlice rows = getGroupSlice(math, cache, to, head, ComponentKind::Values);
+  values = store(builder, loc, rows, group, values);
+}
+
 SmallVector<Value> HeadShifter::moveGroups() {
   int64_t group = cache.getTokenGroup();
   auto moveGroup = [&](OpBuilder &nested, Location loc, Value row,
                        ValueRange carried) {
-    IndexMath math(nested, loc);
+    HeadShifter step = inner(nested, loc, carried);
     RowPlace from = gap.rows.locate(nested, loc, row);
-    RowPlace to = gap.rows.locate(nested, loc, math.sub(row, gap.count));
-    auto getSlice = [&](const RowPlace &place, ComponentKind kind) {
-      RowSlice rows = getGroupSlice(math, cache, place, head, kind);
-      if (int64_t heads = cache.getGroupHeads();
-          heads != 1 && !isMetadata(kind))
-        rows.heads = heads;
-      return rows;
-    };
-    SmallVector<Value> moved(carried);
-    for (ComponentKind kind : getTokenComponents(cache)) {
-      Value &component = moved[*cache.findComponent(kind)];
-      Value scratch = load(nested, loc, getSlice(from, kind), component);
-      component = store(nested, loc, getSlice(to, kind), scratch, component);
-    }
-    scf::YieldOp::create(nested, loc, moved);
+    RowPlace to = gap.rows.locate(nested, loc, step.math.sub(row, gap.count));
+    if (gap.turner)
+      step.turnGroup(from, to);
+    else
+      step.copyGroup(from, to);
+    scf::YieldOp::create(nested, loc, step.components);
   };
   auto loop = scf::ForOp::create(builder, loc, gap.end, gap.stored,
                                  math.constant(group), components, moveGroup);
@@ -137,6 +164,27 @@ void HeadShifter::reverseRows(Value begin, Value end) {
           .getResult(0);
 }
 
+/// Turns the keys in the window, all of which move, where any do.
+void HeadShifter::turnWindow() {
+  unsigned index = *cache.findComponent(ComponentKind::Recent);
+  Value zero = math.constant(0), size = math.constant(cache.getRecentRows());
+  Value moves = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                      gap.count, zero);
+  Value end = arith::SelectOp::create(builder, loc, moves, size, zero);
+  auto turnRow = [&](OpBuilder &nested, Location loc, Value slot,
+                     ValueRange carried) {
+    RowSlice row{gap.sequence, head, slot, nested.getIndexAttr(1)};
+    Value turned =
+        gap.turner->turnRows(nested, loc, row.extract(nested, loc, carried[0]));
+    scf::YieldOp::create(nested, loc,
+                         store(nested, loc, row, turned, carried[0]));
+  };
+  components[index] =
+      scf::ForOp::create(builder, loc, zero, end, math.constant(1),
+                         components[index], turnRow)
+          .getResult(0);
+}
+
 /// Moves each row of the window `count` slots forward, round the ring.
 SmallVector<Value> HeadShifter::rotateWindow() {
   int64_t slots = cache.getRecentRows();
@@ -145,6 +193,8 @@ SmallVector<Value> HeadShifter::rotateWindow() {
   reverseRows(zero, distance);
   reverseRows(distance, size);
   reverseRows(zero, size);
+  if (gap.turner)
+    turnWindow();
   return components;
 }
 
@@ -166,8 +216,17 @@ static Gap buildGap(OpBuilder &builder, Location loc, ShiftOp op,
                                         count, math.constant(0));
   Value end = arith::SelectOp::create(builder, loc, isEmpty, stored,
                                       math.add(begin, count));
-  return {index, end, count, stored,
-          TokenRows(cache, index, getOptional(adaptor.getPages()))};
+  Gap gap{index,
+          end,
+          count,
+          stored,
+          TokenRows(cache, index, getOptional(adaptor.getPages())),
+          /*turner=*/std::nullopt};
+  if (op.getCos())
+    gap.turner.emplace(cache, op.getRopeStyle().value_or(RopeStyle::Half),
+                       adaptor.getCos().front(), adaptor.getSin().front(),
+                       count);
+  return gap;
 }
 
 /// A loop over `count` steps of `size` that carries the components.

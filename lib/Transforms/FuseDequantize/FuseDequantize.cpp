@@ -31,8 +31,10 @@ using namespace mlir::kvq;
 // Building the cache
 //===----------------------------------------------------------------------===//
 
-/// The cache that takes the place of `operand`.
-static CacheType getCacheType(const SideMatcher &side, Value operand) {
+/// The cache that takes the place of `operand`, which attention turns by RoPE
+/// as it reads it, or not.
+static CacheType getCacheType(const SideMatcher &side, Value operand,
+                              bool isTurned) {
   SmallVector<int64_t> shape(getShape(operand));
   shape[kHeads] /= side.repeat;
   // All tokens of the codes, where they are known for codes and metadata.
@@ -48,6 +50,8 @@ static CacheType getCacheType(const SideMatcher &side, Value operand) {
       }))
     shape[kTokens] = getRows(side.components.front());
   FormatInterface format = dequantize.getFormat();
+  if (isTurned)
+    format = format.getBeforeRope();
   std::optional<int64_t> recent;
   if (format.getGroupTokens() > 1)
     recent = 0;
@@ -245,7 +249,8 @@ void FuseDequantizePass::fuse(AttentionOp op) {
       continue;
     }
     Value operand = side.getOperand(op);
-    CacheType type = getCacheType(side.matcher, operand);
+    bool isTurned = side.isKey && op.getCos();
+    CacheType type = getCacheType(side.matcher, operand, isTurned);
     side.getMutable(op).set(buildCache(b, loc, side.matcher, type));
     if (type.hasRecentWindow())
       side.getFlushedMutable(op).assign(

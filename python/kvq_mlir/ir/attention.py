@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .rope import Rope, rope_attribute, rope_clause, rope_operands
+
 READ_ONLY = "{bufferization.writable = false}"
 
 
@@ -17,7 +19,8 @@ class Variant:
     """What is done to scores, and what is asked for beside the output; a field is None where it is absent.
 
     mask: batch and query heads of the mask, 1 where shared, and its element type. window: tokens, and how many of the
-    first ones are seen beside. value_channels: begin and end. query_codes: "i16" or "i8".
+    first ones are seen beside. value_channels: begin and end. rope: the width of the tables and the style of pairs, where
+    keys are turned as they are read. query_codes: "i16" or "i8".
     """
 
     scale: float
@@ -29,6 +32,7 @@ class Variant:
     softcap: float | None = None
     window: tuple[int, int] | None = None
     value_channels: tuple[int, int] | None = None
+    rope: Rope = None
     lse: bool = False
     query_codes: str | None = None
 
@@ -44,6 +48,8 @@ class Variant:
             parts.append(f"window = {tokens} : i64" + (f", window_first = {first} : i64" if first else ""))
         if self.value_channels is not None:
             parts.append("value_channels = array<i64: {}, {}>".format(*self.value_channels))
+        if self.rope is not None:
+            parts.append(rope_attribute(self.rope))
         if self.query_codes is not None:
             parts.append(f"query_codes = {self.query_codes}")
         return "{" + ", ".join(parts) + "}"
@@ -73,7 +79,7 @@ def attention(
     paged: tuple[bool, bool] = (False, False),
 ) -> str:
     """@attention(query, key..., value..., lengths, key's flushed?, value's flushed?, key's pages?, value's pages?,
-    positions?, mask?, slopes?, sinks?, out, lse?).
+    positions?, mask?, slopes?, sinks?, cos?, sin?, out, lse?).
 
     q_shape: batch, query heads, head_dim; the number of query tokens is dynamic. value_dim: the channels of the output.
     key, value: cache types; value is None where values are channels of the keys' rows, and then it has no arguments.
@@ -93,7 +99,9 @@ def attention(
                 operands.append(f"{side}_{kind}(%{owner}_{kind} : {type_})")
     extra = variant.operands(batch, heads)
     operands += [f"{name}(%{name} : {type_})" for name, type_ in extra.items()]
-    parameters = "".join(f"\n    %{name}: {kind} {READ_ONLY}," for name, kind in (types | extra).items())
+    turning = rope_operands(variant.rope)
+    operands.append(rope_clause(turning))
+    parameters = "".join(f"\n    %{name}: {kind} {READ_ONLY}," for name, kind in (types | extra | turning).items())
     value_parameter = "" if value is None else f"\n    %value: {value},"
     lse_parameter, lse_operand, lse_type = (f",\n    %lse: {lse}", ", %lse", f", {lse}") if variant.lse else ("",) * 3
     results = ", ".join(f"%results#{index}" for index in range(2)) if variant.lse else "%results"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .cache import Cache
+from .rope import turn
 
 
 def attention(
@@ -27,6 +28,8 @@ def attention(
     window: int | None = None,
     window_first: int = 0,
     value_channels: tuple[int, int] | None = None,
+    rope: tuple[np.ndarray, np.ndarray] | None = None,
+    rope_style: str = "half",
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v, in float64, for each sequence and query head.
 
@@ -40,6 +43,9 @@ def attention(
     [batch or 1, q_heads or 1, q_len, >= tokens] are added; a bool mask hides tokens where it is False, a float one where
     it is -inf. sinks: [q_heads], logits in the softmax's denominator that have no value. value_channels: (begin, end)
     of v's channels.
+
+    rope: tables of cosines and sines, [positions, pairs]: k holds keys before RoPE, and the one at position t is turned by
+    row t in float64 (rule R36). rope_style: which channels are pairs.
 
     Returns out, float64 [batch, q_heads, q_len, v_dim], and with return_lse also the natural logarithm of the softmax
     denominator, float64 [batch, q_heads, q_len]. A row that sees no token gives out 0, lse -inf or its sink. A NaN among
@@ -56,6 +62,8 @@ def attention(
     for name, side in (("k", keys), ("v", values)):
         if len(side) != batch:
             raise ValueError(f"q has {batch} sequences, {name} has {len(side)}")
+    if rope is not None:
+        keys = [turn(key, *(np.asarray(table, np.float64)[: key.shape[1]] for table in rope), rope_style) for key in keys]
     lengths = [key.shape[1] if key.ndim == 3 else 0 for key in keys] if lengths is None else [int(n) for n in lengths]
     if len(lengths) != batch:
         raise ValueError(f"q has {batch} sequences, got {len(lengths)} lengths")

@@ -9,8 +9,9 @@ import numpy as np
 
 from .calibration import Calibration
 from .formats import Format
-from .quantization import dequantize64, element_type, quantize, to_element
-from .rotation import restore64
+from .quantization import dequantize, dequantize64, element_type, quantize, to_element
+from .rope import turn
+from .rotation import restore, restore64
 
 
 @dataclass
@@ -138,7 +139,7 @@ class Cache:
         if self.residual is None:
             return int(waiting == self.recent + n)
         tokens = len(sequence.groups) * n + waiting
-        return waiting // n if tokens % self.residual == 0 else 0
+        return max(0, tokens // self.residual * self.residual // n - len(sequence.groups))
 
     def truncate(self, lengths: int | Sequence[int]) -> None:
         """Drop the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
@@ -185,6 +186,56 @@ class Cache:
             model.truncate(length)
         for target in targets:
             self._sequences[target] = model._sequences[0].copy()
+
+    def shift(
+        self,
+        begin: Sequence[int],
+        count: Sequence[int],
+        rope: tuple[np.ndarray, np.ndarray] | None = None,
+        rope_style: str = "half",
+    ) -> None:
+        """Drop tokens begin[b] to begin[b] + count[b] of each sequence.
+
+        rope: tables of cosines and sines, float32 [positions, pairs]: the keys behind the dropped ones, which RoPE has
+        turned, are turned back by count[b] positions, rounded to elements, and quantized again (rule R37).
+        Raises ValueError, leaving the cache as it was, where what is dropped is not whole groups of quantized tokens
+        (any tokens behind the first ones, where all are exact), and for tables where the format has rope = pre.
+        """
+        if rope is not None and self.fmt.rope == "pre":
+            raise ValueError("keys before RoPE do not depend on positions")
+        n = self.fmt.tokens
+        for b, sequence in enumerate(self._sequences):
+            held = len(sequence.window) if self.fmt.codes is None else n * len(sequence.groups)
+            start, end = begin[b] - self.exact_first, begin[b] - self.exact_first + count[b]
+            if count[b] and (not 0 <= start <= end <= held or start % n or end % n):
+                raise ValueError(f"sequence {b}: tokens {begin[b]} to {begin[b] + count[b]} are no whole groups of codes")
+        for b, sequence in enumerate(self._sequences):
+            if not count[b]:
+                continue
+            start = begin[b] - self.exact_first
+            if self.fmt.codes is None:
+                del sequence.window[start : start + count[b]]
+                moved, groups = start, 0
+            else:
+                moved, groups = 0, start // n
+                del sequence.groups[groups : groups + count[b] // n]
+            if rope is not None:
+                # Back by as many positions: the sine of the angle is negated.
+                tables = rope[0][count[b]][np.newaxis], -rope[1][count[b]][np.newaxis], rope_style
+                sequence.window[moved:] = [self._turned(token, tables) for token in sequence.window[moved:]]
+                sequence.groups[groups:] = [self._turned_group(group, tables) for group in sequence.groups[groups:]]
+
+    def _turned(self, token: np.ndarray, tables: tuple) -> np.ndarray:
+        """An exact token, turned."""
+        values = element_type(self.dtype).decode(token).astype(np.float32)
+        return to_element(turn(values, *tables), self.dtype)
+
+    def _turned_group(self, group: tuple, tables: tuple) -> tuple:
+        """A group, turned and quantized again."""
+        values = restore(dequantize(*group, self.fmt, self.calibration), self.fmt, self.calibration)
+        elements = to_element(turn(values, *tables), self.dtype)
+        decoded = element_type(self.dtype).decode(elements)
+        return _drop_batch(quantize(decoded[np.newaxis], self.fmt, self.dtype, self.calibration))
 
     def codes(self, b: int) -> np.ndarray:
         """Codes of sequence b's quantized tokens, int8 or uint8 [heads, flushed, dim]; ValueError if exact."""

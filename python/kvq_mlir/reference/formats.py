@@ -44,7 +44,8 @@ class Format:
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
     rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
-    mean that is subtracted. rule: how scales, zeros and codes are found. layout: None, or how codes and metadata lie in
+    mean that is subtracted. rope: "post", or "pre" for keys that are stored before RoPE and turned when they are read;
+    this alone does not contradict codes = none. rule: how scales, zeros and codes are found. layout: None, or how codes and metadata lie in
     bytes; no arithmetic depends on it.
 
     Raises ValueError if the fields contradict each other.
@@ -61,8 +62,12 @@ class Format:
     heads: int | None = 1
     rule: Rule = Rule()
     layout: Layout | None = None
+    rope: str = "post"
 
     def __post_init__(self) -> None:
+        for name in ("rotate", "center"):
+            if self.rope == "pre" and getattr(self, name) is not None:
+                raise ValueError(f"'{name}' does not go with rope = pre: RoPE turns what is read")
         if self.codes is None:
             if self.heads != 1:
                 raise ValueError("'heads' given, but codes = none stores elements exactly and has no heads")
@@ -152,7 +157,7 @@ class Format:
 
     def __str__(self) -> str:
         if self.codes is None:
-            return "codes = none"
+            return "codes = none" + (", rope = pre" if self.rope == "pre" else "")
         outer = "" if self.outer is None else f" of {self.outer}"
         parts = [f"codes = {self.codes}", f"group = [{_size(self.group[0])}, {_size(self.group[1])}]"]
         if self.heads != 1:
@@ -166,6 +171,8 @@ class Format:
             parts.append(f"rotate = hadamard<{self.rotate}>")
         if self.center is not None:
             parts.append(f"center = {self.center}")
+        if self.rope == "pre":
+            parts.append("rope = pre")
         if self.rule != Rule():
             parts.append(f"rule = {self.rule}")
         if self.layout is not None:
@@ -280,6 +287,12 @@ def _parse_center(value: str) -> FloatType:
     return FloatType.named(value)
 
 
+def _parse_rope(value: str) -> str:
+    if value not in ("post", "pre"):
+        raise ValueError(f"expected rope = post or rope = pre, got '{value}'")
+    return value
+
+
 _FIELD_PARSERS: dict[str, Callable] = {
     "codes": _parse_codes,
     "group": _parse_group,
@@ -289,6 +302,7 @@ _FIELD_PARSERS: dict[str, Callable] = {
     "range": str,
     "rotate": _parse_rotate,
     "center": _parse_center,
+    "rope": _parse_rope,
     "rule": Rule.parse,
     "layout": Layout.parse,
 }

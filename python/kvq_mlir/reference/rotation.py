@@ -37,6 +37,19 @@ def prepare(elements: np.ndarray, fmt: Format, calibration: Calibration) -> np.n
     return hadamard(np.clip(elements, -bound, bound), fmt.rotate) * root
 
 
+@np.errstate(invalid="ignore", over="ignore")
+def restore(values: np.ndarray, fmt: Format, calibration: Calibration) -> np.ndarray:
+    """`restore64` in float32, every operation rounded in the order of rule R37."""
+    if fmt.rotate is not None:
+        values = hadamard(values, fmt.rotate) * np.float32(1 / np.sqrt(np.float64(fmt.rotate)))
+        if calibration.signs is not None:
+            values = values * calibration.signs.astype(np.float32)
+    if fmt.center is not None:
+        mean = fmt.center.decode(calibration.mean)[:, np.newaxis]
+        values = np.clip(values + mean, -_F32_LARGEST, _F32_LARGEST)
+    return values
+
+
 def restore64(values: np.ndarray, fmt: Format, calibration: Calibration | None = None) -> np.ndarray:
     """The tokens that float64 values [..., heads, tokens, dim] of codes stand for: rotated back, the mean added."""
     calibration = Calibration() if calibration is None else calibration
