@@ -437,7 +437,8 @@ std::string CacheType::whyNotChannels(int64_t begin, int64_t end) const {
          << (format.getRotation() != 0 ? "rotated" : "centred");
       return reason;
     }
-    if (begin < last && end > first && format.isBeforeRope()) {
+    bool isRead = begin < last && end > first;
+    if (isRead && format.isBeforeRope()) {
       os << "choose from channels that RoPE turns as they are read";
       return reason;
     }

@@ -705,15 +705,15 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     tokens (different `exact_first`); a mask, slopes, sinks or lse of another shape;
     a softcap that is not a positive finite number; a window of fewer than one
     token, `window_first` without a window or negative; `value_channels` that are
-    not within the rows, cut a group of channels or rows (of a segment) that are
-    rotated or centred, or choose from channels that RoPE turns; tables missing for
-    keys before RoPE or given for other caches, of different types, with no angle or
-    more than a row has pairs of channels, or of fewer rows than the capacity; a
-    `rope_style` without tables; values with `rope = pre`; `query_codes` other than i8 and i16,
+    not within the rows, cut a group of channels, or cut rows (of a segment) that
+    are rotated, centred or turned by RoPE; tables missing for keys before RoPE or
+    given for other caches, of different types, with no angle or more than a row
+    has pairs of channels, or of fewer rows than the capacity; a `rope_style`
+    without tables; values with `rope = pre`; `query_codes` other than i8 and i16,
     or with keys and values neither of which have integer codes. Lengths beyond the
     capacity or the tables are not checked at run time.
 
-    `query_codes = i16` or `i8` allows sums of integer products (rule R32): keys with
+    `query_codes = i16` or `i8` allows sums of integer products (rule R38): keys with
     integer codes see the query as integers of that type, with a scale for each
     channel group; values with integer codes see probabilities times scales as i16.
     It spends error, which docs/Semantics.md bounds. Without it all is f32.
