@@ -27,7 +27,9 @@ from .unfused import blas_in_use, unfused_attention
 
 HEAD_DIM = yardstick.HEAD_DIM
 TOKENS = "1024,4096,16384,65536"
-FORMATS = "f16; i8; i4; ggml.q8_0; ggml.q4_0"
+FORMATS = (
+    "f16; i8; i8 @ i16; i4; i4 @ i16; i4 @ i8; ggml.q8_0; ggml.q8_0 @ i16; ggml.q4_0; ggml.q4_0 @ i16"
+)
 READ = "read"
 LARGEST_DIFFERENCE = 1e-3  # relative L2 to the yardstick on the same blocks, which rounds its query to 16 bits
 LARGEST_UNFUSED_DIFFERENCE = 1e-4  # both float32
@@ -84,11 +86,16 @@ class Result:
 # --- cases ---------------------------------------------------------------------------------------------------------
 
 
-def _pair(name: str) -> tuple[NamedFormat, NamedFormat]:
-    """The formats of keys and values that "K/V", or one name for both, stands for."""
-    keys, _, values = name.partition("/")
+def _pair(name: str) -> tuple[NamedFormat, NamedFormat, str | None]:
+    """The formats of keys and values that "K / V", or one name for both, stands for, and the integers that the query is
+    rounded to, "i16" or "i8" behind "@"; None without."""
+    formats, _, query = name.partition("@")
+    keys, _, values = formats.partition("/")
     k = named_format(keys.strip(), "--formats")
-    return k, named_format(values.strip(), "--formats") if values else k
+    v = named_format(values.strip(), "--formats") if values else k
+    if query and query.strip() not in ("i16", "i8"):
+        raise InputError(f"--formats: expected a query in i16 or i8, found '{query.strip()}'")
+    return k, v, query.strip() or None
 
 
 def _temporaries(shape: Shape, k: kvq.Cache, v: kvq.Cache) -> Temporaries:
@@ -105,21 +112,21 @@ def make_case(
 ) -> Case:
     """The case of this name; `RuntimeError` where what it gives is not what rebuilt caches give."""
     sides = (shape.batch, shape.kv_heads, tokens, HEAD_DIM)
-    k_format, v_format = _pair(name)
+    k_format, v_format, query_codes = _pair(name)
     k, v = filled(rng, k_format, sides, lengths), filled(rng, v_format, sides, lengths)
     out = np.empty(q.shape, np.float32)
     start = time.thread_time()
-    kvq.attention(q, k, v, out=out)
+    kvq.attention(q, k, v, out=out, query_codes=query_codes)
     first = time.thread_time() - start
     slow = (lambda: unfused_attention(q, k, v)) if unfused else None
-    if slow:
+    if slow and query_codes is None:
         _check(name, "dequantize-then-attend", out, slow(), LARGEST_UNFUSED_DIFFERENCE)
     bits = [side.format.bits or 16 for side in (k, v)]
     return Case(
         name,
         str(k_format.format),
         str(v_format.format),
-        lambda threads: kvq.attention(q, k, v, out=out, threads=threads),
+        lambda threads: kvq.attention(q, k, v, out=out, threads=threads, query_codes=query_codes),
         used_bytes(k) + used_bytes(v),
         first,
         _temporaries(shape, k, v),
@@ -237,10 +244,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--formats",
         default=FORMATS,
-        help="formats with semicolons, KEYS / VALUES where they differ: names of `formats`, f16, bf16, f32 "
-        f"(default: {FORMATS})",
+        help="formats with semicolons, KEYS / VALUES where they differ, and with @ i16 or @ i8 for a query in integers: "
+        f"names of `formats`, f16, bf16, f32 (default: {FORMATS})",
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each figure (default: 1)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="time for each figure (default: 0.5)")
     parser.add_argument(
         "--unfused", action="store_true", help="dequantize-then-attend (NumPy) beside each, for one query of one sequence"
     )
@@ -298,13 +305,13 @@ def _report(results: list[Result], shape: Shape, blas: str) -> str:
         f"Attention of one layer: {shape.query_heads} query heads over {shape.kv_heads} KV heads, head dim {HEAD_DIM}, "
         f"{plural(shape.queries, 'query token')} in float32, {plural(shape.batch, 'sequence')}; {processor()}",
         "",
-        f"{'tokens':>7}{'threads':>8}  {'format':17}{'µs':>25}{'ns':>8}{'GB/s':>7}{'of read':>9}{'yardstick':>16}"
+        f"{'tokens':>7}{'threads':>8}  {'format':18}{'µs':>25}{'ns':>8}{'GB/s':>7}{'of read':>9}{'yardstick':>16}"
         f"{'ratio':>19}{'KB':>6}{'compile s':>11}" + f"{'unfused':>19}" * unfused,
     ]
     for r in results:
         beside = f"{r.yardstick} {r.yardstick_nanoseconds:.1f}" if r.yardstick else "none"
         lines.append(
-            f"{r.tokens:>7,}{r.threads:>8}  {r.name:17}{r.seconds.text(1e6):>25}{r.nanoseconds:>8.1f}"
+            f"{r.tokens:>7,}{r.threads:>8}  {r.name:18}{r.seconds.text(1e6):>25}{r.nanoseconds:>8.1f}"
             f"{r.bytes_per_second / 1e9:>7.1f}{r.bytes_per_second / r.read_bytes_per_second:>9.0%}{beside:>16}"
             f"{r.ratio.text(digits=2) if r.ratio else '':>19}{r.temporary_bytes / 1024:>6.0f}{r.compile_seconds:>11.2f}"
             + (f"{r.unfused_ratio.text(digits=1):>19}" if r.unfused_ratio else "")

@@ -25,13 +25,14 @@ def run_json(capsys, *arguments: str) -> dict:
 
 
 def test_cpu_json(capsys):
-    found = run_json(capsys, "cpu", "--tokens", "128,70", "--threads", "1,2", "--unfused", *SHORT)
+    names = ["f16", "i8", "i4", "i4 @ i16", "ggml.q8_0"]
+    formats = ("--formats", "; ".join(names))
+    found = run_json(capsys, "cpu", "--tokens", "128,70", "--threads", "1,2", "--unfused", *formats, *SHORT)
     results = found["results"]
-    names = ["f16", "i8", "i4", "ggml.q8_0", "ggml.q4_0"]
     places = [(tokens, threads, name) for tokens in (128, 70) for threads in (1, 2) for name in names]
     assert [(r["tokens"], r["threads"], r["name"]) for r in results] == places
     for r in results:
-        bits = {"f16": 16, "i8": 8.5, "i4": 4.5, "ggml.q8_0": 8.5, "ggml.q4_0": 4.5}[r["name"]]
+        bits = {"f16": 16, "i8": 8.5, "i4": 4.5, "i4 @ i16": 4.5, "ggml.q8_0": 8.5}[r["name"]]
         assert r["cache_bytes"] == 2 * r["tokens"] * 8 * 128 * bits / 8
         spread = r["seconds"]
         assert 0 < spread["lower_quartile"] <= spread["median"] <= spread["upper_quartile"]
@@ -122,6 +123,7 @@ def test_used_bytes(rng):
         (["cpu", "--queries", "9", "--tokens", "8"], "--tokens: expected at least as many as queries, 9, found 8"),
         (["cpu", "--unfused", "--batch", "2"], "--unfused: expected one query of one sequence"),
         (["cpu", "--seconds", "0"], "--seconds: expected more than 0, found 0.0"),
+        (["cpu", "--formats", "i8 @ i4"], "--formats: expected a query in i16 or i8, found 'i4'"),
         (["cpu", "--formats", "i8; i4, group"], "--formats: unknown preset 'i4, group'"),
         (["append", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
         (["pairs", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
