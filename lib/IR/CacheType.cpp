@@ -141,49 +141,6 @@ static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// Checks each segment as the cache that it is by itself.
-static LogicalResult
-verifySegments(function_ref<InFlightDiagnostic()> emitError,
-               ArrayRef<int64_t> shape, Type elementType, SegmentsAttr segments,
-               int64_t exactFirst, std::optional<int64_t> recent,
-               std::optional<int64_t> residual, std::optional<int64_t> page,
-               std::optional<int64_t> ring, int64_t keepFirst) {
-  if (shape.size() == 4 && shape[3] != segments.getEnds().back())
-    return emitError() << "expected segments up to head_dim " << shape[3]
-                       << ", the last one ends at "
-                       << segments.getEnds().back();
-  int64_t begin = 0;
-  for (auto [end, format] :
-       llvm::zip_equal(segments.getEnds(), segments.getFormats())) {
-    SmallVector<int64_t> part(shape);
-    if (!part.empty())
-      part.back() = end - begin;
-    auto emitHere = [&, begin = begin, end = end] {
-      InFlightDiagnostic diagnostic = emitError();
-      diagnostic << "segment [" << begin << ":" << end << "]: ";
-      return diagnostic;
-    };
-    auto segment = cast<FormatInterface>(format);
-    bool isExact = segment.isExact();
-    auto codes = dyn_cast<FormatAttr>(format);
-    if (codes && !isExact && codes.getLayoutOrDefault().getTile().exists())
-      return emitHere() << "expected no tiles in a segment, got " << format;
-    // One page table says where the rows of all segments are.
-    if (isExact && page && (exactFirst != 0 || recent || residual))
-      return emitHere()
-             << "exact elements in pages hold other tokens than codes "
-                "beside an exact window: expected none of "
-                "exact_first, recent and residual";
-    if (failed(CacheType::verify(
-            emitHere, part, elementType, format, isExact ? 0 : exactFirst,
-            isExact ? std::nullopt : recent, isExact ? std::nullopt : residual,
-            page, ring, keepFirst)))
-      return failure();
-    begin = end;
-  }
-  return success();
-}
-
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
                                 Attribute rowFormat, int64_t exactFirst,
@@ -194,8 +151,8 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t keepFirst) {
   auto format = dyn_cast<FormatInterface>(rowFormat);
   if (auto segments = dyn_cast<SegmentsAttr>(rowFormat))
-    return verifySegments(emitError, shape, elementType, segments, exactFirst,
-                          recent, residual, page, ring, keepFirst);
+    return segments.verifyCache(emitError, shape, elementType, exactFirst,
+                                recent, residual, page, ring, keepFirst);
   if (!format)
     return emitError() << "expected a format or #kvq.segments, got "
                        << rowFormat;
@@ -337,32 +294,37 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
                             kAlignment});
   };
 
+  RowLayout layout = type.getRowLayout();
+  Type byte = IntegerType::get(type.getContext(), 8);
+  auto addPacked = [&](ComponentKind kind, const PackedRow &row) {
+    if (row.exists())
+      addRows(kind, heads,
+              ShapedType::isDynamic(rows) ? rows : rows / row.tokens,
+              row.getBytes(), byte);
+  };
+  TileOrder tile = layout.tile;
+  auto addTiles = [&](ComponentKind kind, ArrayRef<int64_t> shape,
+                      Type element) {
+    int64_t tiles = ShapedType::isDynamic(rows)
+                        ? rows
+                        : llvm::divideCeil(rows, tile.tokens);
+    SmallVector<int64_t> all = {blocks, heads, tiles};
+    all.append(shape.begin(), shape.end());
+    components.push_back({kind, all, element, kAlignment});
+  };
+  if (tile.exists())
+    addTiles(ComponentKind::Codes, tile.getShape(layout.codes.getBytes()),
+             byte);
+  else
+    addPacked(ComponentKind::Codes, layout.codes);
+  addPacked(ComponentKind::Records, layout.records);
   if (format.isExact()) {
-    addRows(ComponentKind::Values, heads, rows, headDim, elementType);
+    if (!layout.records.exists())
+      addRows(ComponentKind::Values, heads, rows, headDim, elementType);
   } else {
     int64_t group = type.getTokenGroup();
     int64_t groupRows = ShapedType::isDynamic(rows) ? rows : rows / group;
     int64_t groupsPerRow = headDim / format.getGroupChannels(headDim);
-    Type byte = IntegerType::get(type.getContext(), 8);
-    RowLayout layout = format.getRowLayout(headDim);
-    TileOrder tile = layout.tile;
-    auto addTiles = [&](ComponentKind kind, ArrayRef<int64_t> shape,
-                        Type element) {
-      int64_t tiles = ShapedType::isDynamic(rows)
-                          ? rows
-                          : llvm::divideCeil(rows, tile.tokens);
-      SmallVector<int64_t> all = {blocks, heads, tiles};
-      all.append(shape.begin(), shape.end());
-      components.push_back({kind, all, element, kAlignment});
-    };
-    if (tile.exists())
-      addTiles(ComponentKind::Codes, tile.getShape(layout.codes.getBytes()),
-               byte);
-    else if (layout.codes.exists())
-      addRows(ComponentKind::Codes, heads, rows, layout.codes.getBytes(), byte);
-    if (layout.records.exists())
-      addRows(ComponentKind::Records, heads, groupRows,
-              layout.records.getBytes(), byte);
     int64_t groupHeads = heads / type.getGroupHeads();
     auto addMetadata = [&](ComponentKind kind, Type element) {
       if (format.hasStaticRange())
@@ -380,7 +342,7 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
       addGiven(ComponentKind::OuterScales, groupHeads, /*rowSize=*/1, outer);
     if (Type center = format.getCenterType())
       addGiven(ComponentKind::Means, heads, headDim, center);
-    if (format.getRotation() != 0)
+    if (type.getRotation() != 0)
       addGiven(ComponentKind::Signs, /*heads=*/1, headDim,
                IntegerType::get(type.getContext(), 8));
   }
@@ -389,17 +351,31 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
   return components;
 }
 
-/// The components of each segment, one after the other.
+/// The components of each segment, one after the other; the row of all of them,
+/// if there is one, is the first.
 static SmallVector<StorageComponent>
 collectSegments(CacheType type,
                 function_ref<SmallVector<StorageComponent>(CacheType)> list) {
   SmallVector<StorageComponent> components;
+  bool hasRow = type.getSegments().hasRow();
   for (auto [index, segment] : llvm::enumerate(type.getSegmentCaches()))
     for (StorageComponent &component : list(segment)) {
-      component.segment = index;
+      bool isRow = hasRow && component.kind == ComponentKind::Records;
+      if (isRow && index != 0)
+        continue;
+      if (!isRow)
+        component.segment = index;
       components.push_back(std::move(component));
     }
   return components;
+}
+
+SmallVector<unsigned> CacheType::getSegmentComponents(unsigned segment) const {
+  SmallVector<unsigned> indices;
+  for (auto [index, component] : llvm::enumerate(getComponents()))
+    if (component.segment.value_or(segment) == segment)
+      indices.push_back(index);
+  return indices;
 }
 
 SmallVector<StorageComponent> CacheType::getComponents(int64_t capacity) const {
@@ -436,7 +412,7 @@ CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
 TileOrder CacheType::getTileOrder() const {
   if (!getFormat() || getFormat().isExact())
     return {};
-  return getFormat().getRowLayout(getHeadDim()).tile;
+  return getRowLayout().tile;
 }
 
 CacheType CacheType::withoutTiles() const {
@@ -455,6 +431,20 @@ CacheType CacheType::withoutPages() const {
              /*page=*/std::nullopt, getRing(), getKeepFirst());
 }
 
+int64_t CacheType::getRowTokens(ComponentKind kind) const {
+  switch (kind) {
+  case ComponentKind::Codes:
+    return getRowLayout().codes.tokens;
+  case ComponentKind::Records:
+    return getRowLayout().records.tokens;
+  case ComponentKind::Scales:
+  case ComponentKind::Zeros:
+    return getTokenGroup();
+  default:
+    return 1;
+  }
+}
+
 std::optional<unsigned> CacheType::findComponent(ComponentKind kind) const {
   for (auto [index, component] : llvm::enumerate(getComponents()))
     if (component.kind == kind)
@@ -470,12 +460,12 @@ std::string CacheType::whyNotChannels(int64_t begin, int64_t end) const {
     int64_t last = first + segment.getHeadDim();
     FormatInterface format = segment.getFormat();
     bool isCut = (begin > first && begin < last) || (end > first && end < last);
-    bool isRead = begin < last && end > first;
-    if (isRead && (format.getRotation() != 0 || format.getCenterType())) {
-      os << "choose from rows that are "
+    if (isCut && (format.getRotation() != 0 || format.getCenterType())) {
+      os << "cut rows that are "
          << (format.getRotation() != 0 ? "rotated" : "centred");
       return reason;
     }
+    bool isRead = begin < last && end > first;
     if (isRead && format.isBeforeRope()) {
       os << "choose from channels that RoPE turns as they are read";
       return reason;

@@ -34,10 +34,19 @@ static Bytes toBytes(Bytes bits) {
 
 /// Bytes at the end of each row that hold no code.
 static Bytes getRowPadding(CacheType type, const StorageComponent &component) {
+  if (component.kind == ComponentKind::Records) {
+    PackedRow row = type.getRowLayout().records;
+    int64_t skipped = 0;
+    for (const StoredField &field : row.fields)
+      if (field.field == RowField::Skip)
+        skipped += field.bytes;
+    return row.records * skipped;
+  }
   if (component.kind != ComponentKind::Codes)
     return 0;
-  Bytes filled =
-      toBytes(multiply(type.getHeadDim(), type.getFormat().getCodeBits()));
+  Bytes elements =
+      multiply(type.getHeadDim(), type.getRowTokens(component.kind));
+  Bytes filled = toBytes(multiply(elements, type.getFormat().getCodeBits()));
   return add(component.shape[kRow], multiply(filled, -1));
 }
 
@@ -52,26 +61,32 @@ static ComponentKind getKind(RowField field) {
     return ComponentKind::Scales;
   case RowField::Zero:
     return ComponentKind::Zeros;
+  case RowField::Values:
+    return ComponentKind::Values;
+  case RowField::Skip:
+    break;
   }
-  llvm_unreachable("unknown field of a row");
+  llvm_unreachable("what is skipped is padding");
 }
 
-/// Adds `bytes` of a component to `split`, those of records by what they hold.
+/// Adds a component of `rows` rows to `split`, `bytes` without their padding;
+/// records by what they hold.
 static void addByKind(ByteSplit &split, CacheType type,
-                      const StorageComponent &component, int64_t bytes) {
+                      const StorageComponent &component, int64_t rows,
+                      int64_t bytes) {
   if (component.kind != ComponentKind::Records) {
     split.components.emplace_back(component.kind, bytes);
     return;
   }
-  PackedRow row = type.getFormat().getRowLayout(type.getHeadDim()).records;
-  for (ComponentKind kind :
-       {ComponentKind::Codes, ComponentKind::Scales, ComponentKind::Zeros}) {
+  PackedRow row = type.getRowLayout().records;
+  for (ComponentKind kind : {ComponentKind::Codes, ComponentKind::Values,
+                             ComponentKind::Scales, ComponentKind::Zeros}) {
     int64_t perRecord = 0;
     for (const StoredField &field : row.fields)
-      if (getKind(field.field) == kind)
+      if (field.field != RowField::Skip && getKind(field.field) == kind)
         perRecord += field.bytes;
     if (perRecord != 0)
-      split.components.emplace_back(kind, bytes / row.recordBytes * perRecord);
+      split.components.emplace_back(kind, rows * row.records * perRecord);
   }
 }
 
@@ -89,11 +104,22 @@ static bool addComponent(ByteSplit &split, CacheType type,
   // Rounding up to the alignment has to be possible too.
   if (!padding || !sum || !add(bytes, component.alignment))
     return false;
-  addByKind(split, type, component, *bytes - *padding);
+  addByKind(split, type, component, *rows, *bytes - *padding);
   split.padding += *padding;
   split.total = *sum;
   split.alignment += llvm::alignTo(*bytes, component.alignment) - *bytes;
   return true;
+}
+
+/// Bytes between `components` of sizes that are known to be numbers.
+static int64_t countAlignment(ArrayRef<StorageComponent> components) {
+  int64_t alignment = 0;
+  for (const StorageComponent &component : components) {
+    int64_t bytes = component.elementType.getIntOrFloatBitWidth() / 8 *
+                    ShapedType::getNumElements(component.shape);
+    alignment += llvm::alignTo(bytes, component.alignment) - bytes;
+  }
+  return alignment;
 }
 
 static FailureOr<ByteSplit> sumUp(CacheType type,
@@ -142,15 +168,32 @@ static bool addSplit(ByteSplit &sum, const ByteSplit &split, int64_t times) {
          addTo(sum.alignment, split.alignment);
 }
 
+/// Takes what belongs to others out of `split`, that of a segment in a row of
+/// all; what the row takes as a whole stays with the first one.
+static void removeShared(ByteSplit &split, bool isFirst) {
+  split.total -= split.padding;
+  split.padding = 0;
+  if (isFirst || !split.pageTails)
+    return;
+  split.total -= *split.pageTails;
+  split.pageTails = 0;
+}
+
 /// What the segments of a cache take together, each measured by `measure`,
 /// which also says how often it counts.
 static FailureOr<ByteSplit> sumUpSegments(
     CacheType type,
     function_ref<std::pair<FailureOr<ByteSplit>, int64_t>(CacheType)> measure) {
   ByteSplit sum;
-  for (CacheType segment : type.getSegmentCaches()) {
+  bool hasRow = type.getSegments().hasRow();
+  for (auto [index, segment] : llvm::enumerate(type.getSegmentCaches())) {
     auto [split, times] = measure(segment);
-    if (failed(split) || !addSplit(sum, *split, times))
+    if (failed(split))
+      return failure();
+    // What a segment skips of a row of all is what the others have in it.
+    if (hasRow)
+      removeShared(*split, /*isFirst=*/index == 0);
+    if (!addSplit(sum, *split, times))
       return failure();
   }
   return sum;
@@ -214,10 +257,15 @@ FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
   if (type.getTileOrder().exists())
     return addTileTails(type, capacity,
                         getAllocatedBytes(type.withoutTiles(), capacity));
-  if (type.getSegments())
-    return sumUpSegments(type, [&](CacheType segment) {
+  if (type.getSegments()) {
+    FailureOr<ByteSplit> sum = sumUpSegments(type, [&](CacheType segment) {
       return std::pair(getAllocatedBytes(segment, capacity), int64_t(1));
     });
+    // A row of all segments is aligned once.
+    if (succeeded(sum) && type.getSegments().hasRow())
+      sum->alignment = countAlignment(type.getComponents(capacity));
+    return sum;
+  }
   CacheType unpaged = type.withoutPages();
   SmallVector<StorageComponent> components = unpaged.getComponents(capacity);
   FailureOr<ByteSplit> split =
@@ -252,12 +300,10 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
     switch (component.kind) {
     case ComponentKind::Codes:
     case ComponentKind::Values:
-      rows = std::min(rows, flushed);
-      break;
     case ComponentKind::Records:
     case ComponentKind::Scales:
     case ComponentKind::Zeros:
-      rows = std::min(rows, flushed / type.getTokenGroup());
+      rows = std::min(rows, flushed / type.getRowTokens(component.kind));
       break;
     case ComponentKind::First:
     case ComponentKind::Recent:

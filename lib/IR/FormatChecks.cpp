@@ -105,7 +105,7 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rotation, RopeOrder rope,
                                  LayoutAttr layout) {
   if (isExactCodes(codes))
-    return success();
+    return layout ? verifyExactLayout(emitError, layout) : success();
   std::unique_ptr<Codec> codec = getCodec(codes);
   if (!codec)
     return emitError()
@@ -137,7 +137,8 @@ LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (center && !isRealType(center))
     return emitError() << "expected a center of f16, bf16 or f32, got "
                        << center;
-  if (rotation != 0 && (rotation < 2 || !llvm::isPowerOf2_64(rotation)))
+  if (rotation != 0 && rotation != kWholeAxis &&
+      (rotation < 2 || !llvm::isPowerOf2_64(rotation)))
     return emitError() << "expected a rotation of a power of two of channels, "
                           "such as "
                        << llvm::NextPowerOf2(std::max<int64_t>(rotation, 1))
@@ -205,7 +206,12 @@ FormatAttr::verifyHeadDim(function_ref<InFlightDiagnostic()> emitError,
   if (int64_t group = getGroupChannels(headDim); headDim % group != 0)
     return emitError() << "group of " << group
                        << " channels does not divide head_dim " << headDim;
-  if (int64_t size = getRotation(); size != 0 && headDim % size != 0)
+  if (getRotation() == kWholeAxis &&
+      (headDim < 2 || !llvm::isPowerOf2_64(headDim)))
+    return emitError() << "rotation of all channels needs a head_dim that is a "
+                          "power of two, got "
+                       << headDim;
+  if (int64_t size = getRotation(); size > 0 && headDim % size != 0)
     return emitError() << "rotation of " << size
                        << " channels does not divide head_dim " << headDim;
   if (failed(verifyRowLayout(emitError, *this, headDim)))

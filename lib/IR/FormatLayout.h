@@ -12,13 +12,19 @@
 
 namespace mlir::kvq {
 
+/// Parses `<s>` behind a field of a row, if it is there.
+ParseResult parseFieldStride(AsmParser &parser, int64_t &stride);
+
+/// Checks that `layout` is one of exact elements.
+LogicalResult verifyExactLayout(function_ref<InFlightDiagnostic()> emitError,
+                                LayoutAttr layout);
+
 /// Checks that `layout` can hold what the other fields of a format, which are
 /// valid, say.
 LogicalResult verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
-                                 Attribute codes, int64_t tokens,
-                                 int64_t heads, Type scale, ZeroKind zeroKind,
-                                 Type zero, RangePolicy range,
-                                 LayoutAttr layout);
+                                 Attribute codes, int64_t tokens, int64_t heads,
+                                 Type scale, ZeroKind zeroKind, Type zero,
+                                 RangePolicy range, LayoutAttr layout);
 
 /// Checks that the codes of `format`, not an exact one, fill whole bytes in
 /// rows of `headDim` channels, which its groups divide.

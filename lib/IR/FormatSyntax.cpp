@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Codec.h"
+#include "FieldList.h"
 #include "FloatText.h"
+#include "FormatLayout.h"
 
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -94,7 +95,7 @@ static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
   return success();
 }
 
-/// Parses `hadamard<n>`.
+/// Parses `hadamard<n>` or `hadamard<*>`.
 static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;
@@ -103,10 +104,15 @@ static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
   if (name != "hadamard")
     return parser.emitError(loc)
            << "expected rotation hadamard<channels>, got '" << name << "'";
-  if (parser.parseLess() || parser.parseInteger(fields.rotation) ||
-      parser.parseGreater())
+  if (parser.parseLess())
     return failure();
-  // 0 stands for none.
+  if (succeeded(parser.parseOptionalStar())) {
+    fields.rotation = FormatAttr::kWholeAxis;
+    return parser.parseGreater();
+  }
+  if (parser.parseInteger(fields.rotation) || parser.parseGreater())
+    return failure();
+  // 0 stands for none, -1 for all channels.
   if (fields.rotation < 2)
     return parser.emitError(loc)
            << "expected a rotation of 2 or more channels, got "
@@ -150,66 +156,45 @@ static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
   return parser.parseType(fields.zero);
 }
 
-static ParseResult parseField(AsmParser &parser, FormatFields &fields,
-                              llvm::StringSet<> &seen) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  if (!seen.insert(name).second)
-    return parser.emitError(loc) << "field '" << name << "' is given twice";
-  if (parser.parseEqual())
-    return failure();
-  if (name == "codes")
-    return parseCodes(parser, fields);
-  if (name == "group")
-    return parseGroup(parser, fields);
-  if (name == "heads")
-    return parseExtent(parser, fields.heads.emplace());
-  if (name == "scale")
-    return parseScale(parser, fields);
-  if (name == "zero")
-    return parseZero(parser, fields);
-  if (name == "range")
-    return parseRange(parser, fields);
-  if (name == "rotate")
-    return parseRotation(parser, fields);
-  if (name == "center")
-    return parser.parseType(fields.center);
-  if (name == "rope")
-    return parseRope(parser, fields);
-  if (name == "rule")
-    return parser.parseAttribute(fields.rule);
-  if (name == "layout")
-    return parser.parseAttribute(fields.layout);
-  return parser.emitError(loc)
-         << "expected one of codes, group, heads, scale, zero, range, rotate, "
-            "center, rope, rule, layout, got '"
-         << name << "'";
-}
-
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
   FormatFields fields;
   llvm::StringSet<> seen;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::LessGreater,
-          [&] { return parseField(parser, fields, seen); }, " of a format"))
+  const ListedField listed[] = {
+      {"codes", [&] { return parseCodes(parser, fields); }},
+      {"group", [&] { return parseGroup(parser, fields); }},
+      {"heads", [&] { return parseExtent(parser, fields.heads.emplace()); }},
+      {"scale", [&] { return parseScale(parser, fields); }},
+      {"zero", [&] { return parseZero(parser, fields); }},
+      {"range", [&] { return parseRange(parser, fields); }},
+      {"rotate", [&] { return parseRotation(parser, fields); }},
+      {"center", [&] { return parser.parseType(fields.center); }},
+      {"rope", [&] { return parseRope(parser, fields); }},
+      {"rule", [&] { return parser.parseAttribute(fields.rule); }},
+      {"layout", [&] { return parser.parseAttribute(fields.layout); }}};
+  if (parseFieldList(parser, " of a format", listed, seen))
     return {};
   if (!fields.codes) {
     parser.emitError(loc) << "expected field 'codes'";
     return {};
   }
   bool exact = isExactCodes(fields.codes);
-  if (exact && seen.size() > 1 + seen.contains("rope")) {
+  if (exact && seen.size() > 1 + seen.count("layout") + seen.count("rope")) {
     parser.emitError(loc)
-        << "expected no other field but rope with codes = none: exact elements "
-           "have no group, heads, scale, zero, range, rotate, center, rule or "
-           "layout";
+        << "expected no other field but rope and layout with codes = none: "
+           "exact elements have no group, heads, scale, zero, range, rotate, "
+           "center or rule";
     return {};
   }
-  if (exact)
-    return FormatAttr::getExact(parser.getContext(), fields.rope);
+  if (exact) {
+    FormatAttr format = FormatAttr::getExact(parser.getContext(), fields.rope);
+    if (!fields.layout)
+      return format;
+    if (failed(verifyExactLayout([&] { return parser.emitError(loc); },
+                                 fields.layout)))
+      return {};
+    return format.withLayout(fields.layout);
+  }
   if (!fields.group || !fields.scale) {
     parser.emitError(loc) << "expected field '"
                           << (fields.group ? "scale" : "group")
@@ -260,17 +245,20 @@ void FormatAttr::print(AsmPrinter &printer) const {
       printer << "<" << toShortestText(getClip().convertToFloat()) << ">";
     if (getRange() == RangePolicy::Search)
       printer << "<" << getSteps() << ">";
-    if (getRotation() != 0)
-      printer << ", rotate = hadamard<" << getRotation() << ">";
+    if (getRotation() != 0) {
+      printer << ", rotate = hadamard<";
+      printExtent(printer, getRotation());
+      printer << ">";
+    }
     if (getCenter())
       printer << ", center = " << getCenter();
     printRope();
     if (!getRule().isDefault())
       printer << ", rule = " << getRule();
-    if (getLayout())
-      printer << ", layout = " << getLayout();
   } else {
     printRope();
   }
+  if (getLayout())
+    printer << ", layout = " << getLayout();
   printer << ">";
 }

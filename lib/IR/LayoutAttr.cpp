@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FieldList.h"
+#include "FormatLayout.h"
+
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -24,8 +26,9 @@ struct LayoutFields {
   CodeOrder codes;
   std::optional<CodeOrder> high;
   bool bias = false;
+  CodeBlock block;
   RecordScope scope = RecordScope::None;
-  SmallVector<RowField> fields;
+  SmallVector<LayoutField> fields;
   TileOrder tile;
 };
 
@@ -43,8 +46,7 @@ static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
               "got '"
            << name << "'";
   order.kind = *kind;
-  if (order.kind == OrderKind::Reversed ||
-      failed(parser.parseOptionalLess()))
+  if (order.kind == OrderKind::Reversed || failed(parser.parseOptionalLess()))
     return success();
   loc = parser.getCurrentLocation();
   if (parser.parseInteger(order.elements) ||
@@ -59,27 +61,24 @@ static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
   return success();
 }
 
-static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
-                               SMLoc loc, LayoutFields &fields) {
-  if (fields.scope != RecordScope::None)
+/// Parses `[t, c]` or `[t, *]`.
+static ParseResult parseBlock(AsmParser &parser, CodeBlock &block) {
+  if (parser.parseLSquare() || parser.parseInteger(block.tokens) ||
+      parser.parseComma())
+    return failure();
+  if (succeeded(parser.parseOptionalStar())) {
+    block.channels = CodeBlock::kAllChannels;
+    return parser.parseRSquare();
+  }
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseInteger(block.channels))
+    return failure();
+  // The number that stands for all is not to be written.
+  if (block.channels < 1)
     return parser.emitError(loc)
-           << "expected one of 'record' and 'row', got both";
-  fields.scope = scope;
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square, [&]() -> ParseResult {
-        SMLoc loc = parser.getCurrentLocation();
-        StringRef name;
-        if (parser.parseKeyword(&name))
-          return failure();
-        std::optional<RowField> field = symbolizeRowField(name);
-        if (!field)
-          return parser.emitError(loc)
-                 << "expected one of codes, high, scale, zero, scale_zero, "
-                    "got '"
-                 << name << "'";
-        fields.fields.push_back(*field);
-        return success();
-      });
+           << "expected a block of at least 1 channel or '*', got "
+           << block.channels;
+  return parser.parseRSquare();
 }
 
 static ParseResult parseTile(AsmParser &parser, TileOrder &tile) {
@@ -97,47 +96,71 @@ static ParseResult parseTile(AsmParser &parser, TileOrder &tile) {
                  parser.parseGreater());
 }
 
-static ParseResult parseField(AsmParser &parser, LayoutFields &fields,
-                              llvm::StringSet<> &seen) {
+ParseResult kvq::parseFieldStride(AsmParser &parser, int64_t &stride) {
+  if (failed(parser.parseOptionalLess()))
+    return success();
+  return failure(parser.parseInteger(stride) || parser.parseGreater());
+}
+
+static ParseResult parseRecordField(AsmParser &parser,
+                                    SmallVectorImpl<LayoutField> &fields) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;
   if (parser.parseKeyword(&name))
     return failure();
-  if (!seen.insert(name).second)
-    return parser.emitError(loc) << "field '" << name << "' is given twice";
-  if (name == "bias") {
-    fields.bias = true;
-    return success();
-  }
-  std::optional<RecordScope> scope = symbolizeRecordScope(name);
-  if (name != "codes" && name != "high" && name != "tile" &&
-      (!scope || scope == RecordScope::None))
+  std::optional<RowField> field = symbolizeRowField(name);
+  if (!field)
     return parser.emitError(loc)
-           << "expected one of codes, high, bias, tile, record, row, got '" << name
-           << "'";
-  if (parser.parseEqual())
-    return failure();
-  if (name == "codes")
-    return parseOrder(parser, fields.codes);
-  if (name == "high")
-    return parseOrder(parser, fields.high.emplace());
-  if (name == "tile")
-    return parseTile(parser, fields.tile);
-  return parseRecord(parser, *scope, loc, fields);
+           << "expected one of codes, high, scale, zero, scale_zero, values, "
+              "skip<bytes>, got '"
+           << name << "'";
+  fields.push_back({*field});
+  if (*field == RowField::Skip)
+    return failure(parser.parseLess() ||
+                   parser.parseInteger(fields.back().bytes) ||
+                   parser.parseGreater());
+  return parseFieldStride(parser, fields.back().stride);
+}
+
+static ParseResult parseRecord(AsmParser &parser, RecordScope scope,
+                               LayoutFields &fields) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (fields.scope != RecordScope::None)
+    return parser.emitError(loc)
+           << "expected one of 'record' and 'row', got both";
+  fields.scope = scope;
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parseRecordField(parser, fields.fields);
+  });
 }
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   LayoutFields fields;
   llvm::StringSet<> seen;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::LessGreater,
-          [&] { return parseField(parser, fields, seen); }, " of a layout"))
+  auto parseScope = [&](RecordScope scope) {
+    return parseRecord(parser, scope, fields);
+  };
+  const ListedField listed[] = {
+      {"codes", [&] { return parseOrder(parser, fields.codes); }},
+      {"high", [&] { return parseOrder(parser, fields.high.emplace()); }},
+      {"bias",
+       [&] {
+         fields.bias = true;
+         return ParseResult::success();
+       },
+       /*isFlag=*/true},
+      {"block", [&] { return parseBlock(parser, fields.block); }},
+      {"tile", [&] { return parseTile(parser, fields.tile); }},
+      {"record", [&] { return parseScope(RecordScope::Group); }},
+      {"row", [&] { return parseScope(RecordScope::Row); }}};
+  if (parseFieldList(parser, " of a layout", listed, seen))
     return {};
-  return parser.getChecked<LayoutAttr>(
-      loc, parser.getContext(), fields.codes,
-      fields.high.value_or(fields.codes), fields.bias, fields.scope,
-      ArrayRef<RowField>(fields.fields), fields.tile);
+  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), fields.codes,
+                                       fields.high.value_or(fields.codes),
+                                       fields.bias, fields.block, fields.scope,
+                                       ArrayRef<LayoutField>(fields.fields),
+                                       fields.tile);
 }
 
 static void printOrder(AsmPrinter &printer, StringRef name,
@@ -158,13 +181,24 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     printOrder(printer << ", ", "high", getHigh());
   if (getBias())
     printer << ", bias";
+  if (CodeBlock block = getBlock(); !(block == CodeBlock())) {
+    printer << ", block = [" << block.tokens << ", ";
+    if (block.channels == CodeBlock::kAllChannels)
+      printer << "*]";
+    else
+      printer << block.channels << "]";
+  }
   if (getTile().exists())
     printer << ", tile = " << stringifyTileKind(getTile().kind) << "<"
             << getTile().tokens << ">";
   if (getScope() != RecordScope::None) {
     printer << ", " << stringifyRecordScope(getScope()) << " = [";
-    llvm::interleaveComma(getFields(), printer, [&](RowField field) {
-      printer << stringifyRowField(field);
+    llvm::interleaveComma(getFields(), printer, [&](const LayoutField &field) {
+      printer << stringifyRowField(field.field);
+      if (field.field == RowField::Skip)
+        printer << "<" << field.bytes << ">";
+      else if (field.stride != 1)
+        printer << "<" << field.stride << ">";
     });
     printer << "]";
   }
@@ -191,6 +225,7 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
 
 static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
                                 const CodeOrder &codes, const CodeOrder &high,
+                                const CodeBlock &block,
                                 RecordScope scope, const TileOrder &tile) {
   if (!tile.exists())
     return success();
@@ -199,27 +234,52 @@ static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
                        << tile.tokens;
   if (!(codes == CodeOrder()) || !(high == CodeOrder()))
     return emitError() << "expected planar codes in a tile, of a row together";
+  if (!(block == CodeBlock()))
+    return emitError() << "expected no 'block' in a tile";
   if (scope != RecordScope::None)
     return emitError() << "expected no '" << stringifyRecordScope(scope)
                        << "' in a tile";
   return success();
 }
 
-LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 CodeOrder codes, CodeOrder high, bool bias,
-                                 RecordScope scope, ArrayRef<RowField> fields,
-                                 TileOrder tile) {
-  if (failed(verifyOrder(emitError, codes)) ||
-      failed(verifyOrder(emitError, high)) ||
-      failed(verifyTile(emitError, codes, high, scope, tile)))
-    return failure();
-  if (scope == RecordScope::None)
-    return success();
+static LogicalResult verifyBlock(function_ref<InFlightDiagnostic()> emitError,
+                                 const CodeBlock &block) {
+  if (block.tokens < 1)
+    return emitError() << "expected a block of at least 1 token, got "
+                       << block.tokens;
+  if (block.channels < 1 && block.channels != CodeBlock::kAllChannels)
+    return emitError() << "expected a block of at least 1 channel or '*', got "
+                       << block.channels;
+  if (block.tokens == 1 && block.channels != CodeBlock::kAllChannels)
+    return emitError() << "expected '*' as the channels of a block of one "
+                          "token, whose channels lie in order anyway, got "
+                       << block.channels;
+  return success();
+}
+
+static LogicalResult verifyFields(function_ref<InFlightDiagnostic()> emitError,
+                                  RecordScope scope,
+                                  ArrayRef<LayoutField> fields) {
   llvm::SmallDenseSet<RowField> seen;
-  for (RowField field : fields)
+  for (auto [field, bytes, stride] : fields) {
+    bool isMetadata = field == RowField::Scale || field == RowField::Zero;
+    if (stride != 1 && (!isMetadata || scope != RecordScope::Row))
+      return emitError()
+             << "expected a stride of a scale or zero in a row, got "
+                "one of '"
+             << stringifyRowField(field) << "' in a "
+             << stringifyRecordScope(scope);
+    if (stride < 1)
+      return emitError() << "expected a stride of at least 1, got " << stride;
+    if (field == RowField::Skip) {
+      if (bytes < 1)
+        return emitError() << "expected to skip at least 1 byte, got " << bytes;
+      continue;
+    }
     if (!seen.insert(field).second)
       return emitError() << "field '" << stringifyRowField(field)
                          << "' of a record is given twice";
+  }
   bool hasBoth = seen.contains(RowField::ScaleZero);
   for (RowField part : {RowField::Scale, RowField::Zero})
     if (hasBoth && seen.contains(part))
@@ -228,7 +288,22 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (fields.size() < 2)
     return emitError() << "expected a record of at least two fields, got "
                        << fields.size();
+  if (seen.empty())
+    return emitError() << "expected a record with a field beside what it skips";
   return success();
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 CodeOrder codes, CodeOrder high, bool bias,
+                                 CodeBlock block, RecordScope scope,
+                                 ArrayRef<LayoutField> fields, TileOrder tile) {
+  if (failed(verifyOrder(emitError, codes)) ||
+      failed(verifyOrder(emitError, high)) ||
+      failed(verifyBlock(emitError, block)) ||
+      failed(verifyTile(emitError, codes, high, block, scope, tile)))
+    return failure();
+  return scope == RecordScope::None ? success()
+                                    : verifyFields(emitError, scope, fields);
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,14 +312,22 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LayoutAttr LayoutAttr::getPlanar(MLIRContext *context) {
   return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
-                         RecordScope::None, ArrayRef<RowField>(), TileOrder());
+                         CodeBlock(), RecordScope::None,
+                         ArrayRef<LayoutField>(), TileOrder());
 }
 
 LayoutAttr LayoutAttr::withoutTile() const {
   return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
-                         getScope(), getFields(), TileOrder());
+                         getBlock(), getScope(), getFields(), TileOrder());
+}
+
+LayoutAttr LayoutAttr::withRow(ArrayRef<LayoutField> fields) const {
+  return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
+                         getBlock(), RecordScope::Row, fields, getTile());
 }
 
 bool LayoutAttr::hasField(RowField field) const {
-  return llvm::is_contained(getFields(), field);
+  return llvm::any_of(getFields(), [&](const LayoutField &listed) {
+    return listed.field == field;
+  });
 }

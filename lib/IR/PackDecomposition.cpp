@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AggregatedOpInterface of pack and unpack (rules R13, R14 and R29 to R31):
+// AggregatedOpInterface of pack and unpack (rules R13, R14 and R29 to R31, R38):
 // field by field of the rows of packed components, codes by CodePacking.h,
 // metadata byte by byte.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodeBlocks.h"
 #include "CodePacking.h"
 #include "TensorSlices.h"
 
@@ -46,6 +47,13 @@ static Value insertField(OpBuilder &b, Location loc, const PackedRow &row,
   return buildInsert(b, loc, bytes, records, getLastAxis(records),
                      b.getIndexAttr(field.firstByte),
                      b.getIndexAttr(field.bytes));
+}
+
+/// The layout of rows of `format` in an op, `rows` being what is not packed:
+/// codes, or exact elements.
+static RowLayout getLayout(FormatInterface format, Value rows) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  return format.getRowLayout(type.getShape().back(), type.getElementType());
 }
 
 static bool holdsCodes(RowField field) {
@@ -97,13 +105,25 @@ static Value splitMetadata(OpBuilder &b, Location loc, Value field,
   return splitLastAxis(b, loc, field, extent / bytes, /*always=*/true);
 }
 
+/// Which of `count` groups is at `position` where each s-th follows, from each
+/// of the first s on; the inverse of it with s' = count / s.
+static AffineExpr getStridden(AffineExpr position, int64_t count, int64_t s) {
+  if (s == 1 || s == count)
+    return position;
+  return (position % (count / s)) * s + position.floorDiv(count / s);
+}
+
 /// The maps from groups and their bytes to `bytes`, one for each byte.
 static SmallVector<AffineMap> getByteMaps(OpBuilder &b, Value bytes,
-                                          unsigned count, int64_t groupAxes) {
+                                          unsigned count, int64_t groupAxes,
+                                          AffineExpr position) {
   SmallVector<AffineMap> maps;
   bool hasAxis = getLastAxis(bytes) == groupAxes;
   for (unsigned byte = 0; byte < count; ++byte) {
-    AffineMap map = b.getMultiDimIdentityMap(groupAxes);
+    SmallVector<AffineExpr> results(
+        b.getMultiDimIdentityMap(groupAxes).getResults());
+    results.back() = position;
+    AffineMap map = AffineMap::get(groupAxes, 0, results, b.getContext());
     if (hasAxis)
       map = map.insertResult(b.getAffineConstantExpr(byte), groupAxes);
     maps.push_back(map);
@@ -114,7 +134,8 @@ static SmallVector<AffineMap> getByteMaps(OpBuilder &b, Value bytes,
 /// The bytes of `metadata` (a scale and the zero point in it, or one kind),
 /// written into `field`.
 static Value packMetadata(OpBuilder &b, Location loc, const CodeKind &kind,
-                          ValueRange metadata, Value field) {
+                          const StoredField &stored, ValueRange metadata,
+                          Value field) {
   MetadataType type(metadata.front());
   int64_t groupAxes = getLastAxis(metadata.front()) + 1;
   Value bytes = splitMetadata(b, loc, field, metadata.front());
@@ -123,6 +144,8 @@ static Value packMetadata(OpBuilder &b, Location loc, const CodeKind &kind,
   SmallVector<AffineExpr> groups;
   for (int64_t axis = 0; axis < groupAxes; ++axis)
     groups.push_back(b.getAffineDimExpr(axis));
+  groups.back() = getStridden(groups.back(), getLastExtent(metadata.front()),
+                              stored.stride);
   AffineMap map = AffineMap::get(axes, 0, groups, b.getContext());
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
     Type bitsType = type.getBitsType();
@@ -152,12 +175,17 @@ using BitsToMetadata =
     llvm::function_ref<Value(OpBuilder &, Location, Value bits)>;
 
 /// `metadata` from the bytes of `field`, whose integers are of `bytes` bytes.
-static Value unpackMetadata(OpBuilder &b, Location loc, Value field,
+static Value unpackMetadata(OpBuilder &b, Location loc,
+                            const StoredField &stored, Value field,
                             Value groups, unsigned count, Value metadata,
                             BitsToMetadata convert) {
   int64_t groupAxes = getLastAxis(metadata) + 1;
+  int64_t extent = getLastExtent(metadata);
   Value bytes = splitMetadata(b, loc, field, groups);
-  SmallVector<AffineMap> maps = getByteMaps(b, bytes, count, groupAxes);
+  SmallVector<AffineMap> maps =
+      getByteMaps(b, bytes, count, groupAxes,
+                  getStridden(b.getAffineDimExpr(groupAxes - 1), extent,
+                              extent / stored.stride));
   SmallVector<Value> inputs(count, bytes);
   Type bitsType = b.getIntegerType(8 * count);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -179,12 +207,13 @@ static Value unpackMetadata(OpBuilder &b, Location loc, Value field,
 
 namespace {
 
-/// What is packed, or unpacked into, by what it is: null where not in a record.
+/// What is packed, or unpacked into, by what it is: codes (or exact elements),
+/// and metadata, null where not in a record.
 struct UnpackedTensors {
-  Value codes, scales, zeros;
+  Value rows, scales, zeros;
 
   UnpackedTensors(ValueRange values, const RowLayout &layout)
-      : codes(values[0]) {
+      : rows(values[0]) {
     unsigned next = 1;
     if (layout.storesScales())
       scales = values[next++];
@@ -194,7 +223,7 @@ struct UnpackedTensors {
 
   SmallVector<Value> getAll() const {
     SmallVector<Value> all;
-    for (Value value : {codes, scales, zeros})
+    for (Value value : {rows, scales, zeros})
       if (value)
         all.push_back(value);
     return all;
@@ -224,34 +253,43 @@ static const CodePart &getPart(const RowLayout &layout, RowField field) {
 
 FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  auto type = cast<RankedTensorType>(getInputs().front().getType());
-  RowLayout layout = getFormat().getRowLayout(type.getShape().back());
+  Value rows = getInputs().front();
+  RowLayout layout = getLayout(getFormat(), rows);
   CodeKind kind = CodeKind::get(getFormat(), layout);
   UnpackedTensors from(getInputs(), layout);
+  Value elements;
+  if (!layout.parts.empty())
+    elements = CodeBlocks(layout, getLastExtent(rows)).toElements(b, loc, rows);
 
-  auto packField = [&](const PackedRow &row, RowField field, Value bytes) {
-    switch (field) {
+  auto packField = [&](const StoredField &field, Value bytes) {
+    switch (field.field) {
     case RowField::Codes:
     case RowField::High:
-      return buildPackedPart(b, loc, kind, getPart(layout, field),
-                             splitLastAxis(b, loc, from.codes, row.records),
-                             bytes);
+      return buildPackedPart(b, loc, kind, getPart(layout, field.field),
+                             elements, bytes);
+    case RowField::Values:
+      return packMetadata(b, loc, kind, field, from.rows, bytes);
     case RowField::Scale:
-      return packMetadata(b, loc, kind, from.scales, bytes);
+      return packMetadata(b, loc, kind, field, from.scales, bytes);
     case RowField::Zero:
-      return packMetadata(b, loc, kind, from.zeros, bytes);
+      return packMetadata(b, loc, kind, field, from.zeros, bytes);
     case RowField::ScaleZero:
-      return packMetadata(b, loc, kind, {from.scales, from.zeros}, bytes);
+      return packMetadata(b, loc, kind, field, {from.scales, from.zeros},
+                          bytes);
+    case RowField::Skip:
+      break;
     }
-    llvm_unreachable("unknown field of a row");
+    llvm_unreachable("what is skipped is not packed");
   };
   SmallVector<Value> results;
   for (const PackedTensor &packed : getPackedTensors(layout, getInits())) {
     const PackedRow &row = *packed.row;
     Value records = splitLastAxis(b, loc, packed.value, row.records);
     for (const StoredField &field : row.fields) {
+      if (field.field == RowField::Skip)
+        continue;
       Value bytes = extractField(b, loc, row, field, records);
-      bytes = packField(row, field.field, bytes);
+      bytes = packField(field, bytes);
       records = insertField(b, loc, row, field, bytes, records);
     }
     results.push_back(joinLastAxis(b, loc, records, packed.value.getType()));
@@ -265,31 +303,37 @@ FailureOr<SmallVector<Value>> PackOp::decomposeOperation(OpBuilder &b) {
 
 FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
   Location loc = getLoc();
-  auto type = cast<RankedTensorType>(getInits().front().getType());
-  RowLayout layout = getFormat().getRowLayout(type.getShape().back());
+  RowLayout layout = getLayout(getFormat(), getInits().front());
   CodeKind kind = CodeKind::get(getFormat(), layout);
   UnpackedTensors to(getInits(), layout);
 
-  // Metadata from a field that holds it by itself.
-  auto unpackWhole = [&](Value bytes, Value metadata) {
-    MetadataType type(metadata);
-    return unpackMetadata(b, loc, bytes, metadata, type.bytes, metadata,
-                          [&](OpBuilder &b, Location loc, Value bits) {
-                            return buildBitcast(b, loc, type.type, bits);
-                          });
+  // What a field holds by itself.
+  auto getMetadata = [&](RowField field) -> Value & {
+    if (field == RowField::Values)
+      return to.rows;
+    return field == RowField::Scale ? to.scales : to.zeros;
   };
-  auto unpackScaleZero = [&](Value bytes) {
+  auto unpackWhole = [&](const StoredField &field, Value bytes) {
+    Value &metadata = getMetadata(field.field);
+    MetadataType type(metadata);
+    metadata =
+        unpackMetadata(b, loc, field, bytes, metadata, type.bytes, metadata,
+                       [&](OpBuilder &b, Location loc, Value bits) {
+                         return buildBitcast(b, loc, type.type, bits);
+                       });
+  };
+  auto unpackScaleZero = [&](const StoredField &field, Value bytes) {
     Value groups = to.scales;
     MetadataType type(groups);
     uint64_t mask = getPointMask(kind);
-    to.scales = unpackMetadata(
-        b, loc, bytes, groups, type.bytes, to.scales,
-        [&](OpBuilder &b, Location loc, Value bits) {
-          return buildBitcast(b, loc, type.type,
-                              buildMask(b, loc, bits, ~mask));
-        });
+    to.scales =
+        unpackMetadata(b, loc, field, bytes, groups, type.bytes, to.scales,
+                       [&](OpBuilder &b, Location loc, Value bits) {
+                         return buildBitcast(b, loc, type.type,
+                                             buildMask(b, loc, bits, ~mask));
+                       });
     to.zeros = unpackMetadata(
-        b, loc, bytes, groups, type.bytes, to.zeros,
+        b, loc, field, bytes, groups, type.bytes, to.zeros,
         [&](OpBuilder &b, Location loc, Value bits) -> Value {
           return arith::TruncIOp::create(b, loc, b.getI8Type(),
                                          buildMask(b, loc, bits, mask));
@@ -301,22 +345,22 @@ FailureOr<SmallVector<Value>> UnpackOp::decomposeOperation(OpBuilder &b) {
     Value records = splitLastAxis(b, loc, packed.value, row.records);
     SmallVector<Value, 2> codeFields(layout.parts.size());
     for (const StoredField &field : row.fields) {
+      if (field.field == RowField::Skip)
+        continue;
       Value bytes = extractField(b, loc, row, field, records);
       if (holdsCodes(field.field))
         codeFields[field.field == RowField::High] = bytes;
       else if (field.field == RowField::ScaleZero)
-        unpackScaleZero(bytes);
-      else if (field.field == RowField::Scale)
-        to.scales = unpackWhole(bytes, to.scales);
+        unpackScaleZero(field, bytes);
       else
-        to.zeros = unpackWhole(bytes, to.zeros);
+        unpackWhole(field, bytes);
     }
-    if (!codeFields.front())
+    if (codeFields.empty() || !codeFields.front())
       continue;
-    Value codes = buildUnpackedCodes(
-        b, loc, kind, layout.parts, codeFields,
-        splitLastAxis(b, loc, to.codes, row.records));
-    to.codes = joinLastAxis(b, loc, codes, to.codes.getType());
+    CodeBlocks blocks(layout, getLastExtent(to.rows));
+    Value elements = buildUnpackedCodes(b, loc, kind, layout.parts, codeFields,
+                                        blocks.getDestination(b, loc, to.rows));
+    to.rows = blocks.fromElements(b, loc, elements, to.rows);
   }
   return to.getAll();
 }

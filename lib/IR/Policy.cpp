@@ -7,8 +7,9 @@
 
 #include "kvq/IR/Policy.h"
 
+#include "FieldList.h"
+
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -122,47 +123,22 @@ static ParseResult parseSide(AsmParser &parser, EntryFields &fields) {
   return success();
 }
 
-static ParseResult parseField(AsmParser &parser, EntryFields &fields,
-                              llvm::StringSet<> &seen) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  if (!seen.insert(name).second)
-    return parser.emitError(loc) << "field '" << name << "' is given twice";
-  if (parser.parseEqual())
-    return failure();
-  if (name == "side")
-    return parseSide(parser, fields);
-  if (name == "layers")
-    return parseRanges(parser, fields.layers);
-  if (name == "heads")
-    return parseRanges(parser, fields.heads);
-  if (name == "format")
-    return parser.parseAttribute(fields.format);
-  auto parseWindow = [&](std::optional<int64_t> &window) {
-    return parser.parseInteger(window.emplace());
-  };
-  if (name == "exact_first")
-    return parseWindow(fields.exactFirst);
-  if (name == "recent")
-    return parseWindow(fields.recent);
-  if (name == "residual")
-    return parseWindow(fields.residual);
-  return parser.emitError(loc)
-         << "expected one of side, layers, heads, format, exact_first, recent, "
-            "residual, got '"
-         << name << "'";
-}
-
 Attribute PolicyEntryAttr::parse(AsmParser &parser, Type) {
   EntryFields fields;
   llvm::StringSet<> seen;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::LessGreater,
-          [&] { return parseField(parser, fields, seen); },
-          " of an entry of a policy"))
+  auto parseWindow = [&](std::optional<int64_t> &window) {
+    return parser.parseInteger(window.emplace());
+  };
+  const ListedField listed[] = {
+      {"side", [&] { return parseSide(parser, fields); }},
+      {"layers", [&] { return parseRanges(parser, fields.layers); }},
+      {"heads", [&] { return parseRanges(parser, fields.heads); }},
+      {"format", [&] { return parser.parseAttribute(fields.format); }},
+      {"exact_first", [&] { return parseWindow(fields.exactFirst); }},
+      {"recent", [&] { return parseWindow(fields.recent); }},
+      {"residual", [&] { return parseWindow(fields.residual); }}};
+  if (parseFieldList(parser, " of an entry of a policy", listed, seen))
     return {};
   if (!fields.format) {
     parser.emitError(loc) << "expected field 'format'";

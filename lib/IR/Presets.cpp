@@ -92,6 +92,18 @@ using namespace mlir::kvq;
 #define OPENVINO_NOTES                                                         \
   "The AVX-512 path; the scalar path divides and takes ties away from zero. "  \
   "Groups of 32 channels; a minimum of -0 counts as +0."
+#define OPENVINO_CHANNEL_NOTES                                                 \
+  "The AVX-512 path; the scalar path divides and takes ties away from zero. "  \
+  "One record is a block of 32 tokens of a head: the scales of all channels, " \
+  "the zero points, then the rows of the tokens. The tokens of a block wait "  \
+  "exact until it is full (`residual = 32`); what the engine keeps of a "      \
+  "block "                                                                     \
+  "before is not stated. A minimum of -0 counts as +0."
+#define OPENVINO_CHANNEL_FORMAT(CODES, ORDER)                                  \
+  "codes = " CODES ", group = [32, 1], scale = f32, zero = point f32, rule = " \
+  "#kvq.rule<quotient = fused, span = elements, scale = nearest, constant = "  \
+  "1.0e-4>, layout = #kvq.layout<codes = " ORDER                               \
+  ", block = [32, *], row = [scale, zero, codes]>"
 #define OPENVINO_FORMAT(CODES, ORDER)                                          \
   "codes = " CODES ", group = [1, 32], scale = f32, zero = point f32, rule = " \
   "#kvq.rule<quotient = fused, span = elements, scale = nearest, constant = "  \
@@ -108,14 +120,56 @@ using namespace mlir::kvq;
 #define TURBOQUANT_RULE(N)                                                     \
   "s = max((max - min) / " N ", 1e-8); code = trunc((x - min) / s + 0.5), "    \
   "value code s + min"
-#define TURBOQUANT_NOTES                                                       \
-  "The part of a slot that holds the values; a minimum of -0 is stored as "    \
-  "+0. "                                                                       \
-  "The keys' codes come from a matrix product, whose order of summation is "   \
-  "not fixed, and a table solved for when a model is loaded, so that there "   \
-  "are no bytes to be equal to; `codes = #kvq.codebook<lloyd_max = 3>, group " \
-  "= [1, *], scale = f16, range = norm` with `rotate` is the paper's "         \
-  "quantizer."
+#define TURBOQUANT_SLOT                                                        \
+  "A slot is the bytes of the keys, then those of the values; a cache holds "  \
+  "one of them. "
+#define TURBOQUANT_NOTES TURBOQUANT_SLOT "A minimum of -0 is stored as +0."
+#define TURBOQUANT_KEYS(VALUES)                                                \
+  "codes = #kvq.codebook<values = [" VALUES                                    \
+  "]>, group = [1, *], scale = f16, range = norm, rotate = hadamard<*>, rule " \
+  "= #kvq.rule<ties = up, metadata = unrounded, scale = nearest>, layout = "   \
+  "#kvq.layout<codes = stream, record = [codes, scale]>"
+#define TURBOQUANT_KEY_RULE                                                    \
+  "y = H k / (|k| + 1e-8), H the Hadamard matrix over the root of D, without " \
+  "signs; code = the number of middles between centroids that are not above "  \
+  "y; |k| is stored; the centroids are those of Lloyd and Max for N(0, 1/D), " \
+  "solved with sums of 200 trapezoids for each, over 10.5 deviations"
+#define TURBOQUANT_KEY_NOTES                                                   \
+  TURBOQUANT_SLOT "The engine's y is a matrix product in f32, whose order of " \
+                  "summation its sources do not fix: codes are equal but "     \
+                  "where y is within "                                         \
+                  "rounding of a middle, and norms but where they are within " \
+                  "rounding of a "                                             \
+                  "tie in f16. A vector of zeros has codes 0 here, those "     \
+                  "above the middle "                                          \
+                  "there. Centroids are in units of the deviation. Where the " \
+                  "engine reads "                                              \
+                  "keys with norm correction (the names that end in _nc) it "  \
+                  "also divides by "                                           \
+                  "the length of the decoded vector, which no byte shows; "    \
+                  "values here are "                                           \
+                  "those without."
+
+#define KIVI_SOURCE "jy-yuan/KIVI, quant/new_pack.py"
+#define KIVI_FORMAT(BITS, GROUP, TILE)                                         \
+  "codes = ui" BITS ", group = " GROUP                                         \
+  ", scale = f16, zero = min f16, rule = #kvq.rule<scale = nearest, "          \
+  "precision = f16>, layout = #kvq.layout<codes = stream" TILE ">"
+#define KIVI_RULE(N)                                                           \
+  "scale = (max - min) / " N ", code = (x - min) / scale, ties to even, "      \
+  "value code scale + min; each operation rounds to f16"
+#define KIVI_NOTES                                                             \
+  "Groups of one value have codes 0, where the engine divides by zero; it "    \
+  "stores infinity where a scale passes 65504."
+#define KIVI_KEY_NOTES(TOKENS)                                                 \
+  "For keys, in a cache with `residual = R`: R of them at once are grouped "   \
+  "along tokens. A word of 32 bits is " TOKENS " tokens of a channel; a row "  \
+  "holds the words of all channels, and rows follow each other along tokens, " \
+  "where the engine's tensor, which grows by concatenation, has the words of " \
+  "a channel side by side. " KIVI_NOTES
+#define KIVI_VALUE_NOTES                                                       \
+  "For values, in a cache with `recent = R`: they are quantized one token at " \
+  "a time. " KIVI_NOTES
 
 //===----------------------------------------------------------------------===//
 // The table
@@ -245,14 +299,27 @@ static constexpr Preset kPresets[] = {
      "and an unnormalized Hadamard matrix, as it does queries, and so do its "
      "users here."},
 
-    {"vllm.mla_fp8_latent",
-     "codes = f8E4M3FN, group = [1, 128], scale = f32, rule = #kvq.rule<scale "
-     "= nearest, least = 1.17549435e-38>, layout = #kvq.layout<row = [codes, "
-     "scale]>",
-     "s = max(amax / 448, 2^-126) for each 128 elements, code = e4m3(x / s)",
+    {"vllm.mla_fp8_row",
+     "[0:512] = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32, "
+     "rule = #kvq.rule<scale = nearest, least = 1.17549435e-38>>, [512:576] = "
+     "none, row = [codes.0, scale.0, values.1]",
+     "s = max(amax / 448, 2^-126) for each 128 of the 512 channels of the "
+     "latent, code = e4m3(x / s); the 64 channels of RoPE are kept",
      "vllm-project/vllm, csrc cache kernels, concat_and_cache_ds_mla",
-     "The first 528 bytes of the row of 656 of a latent of 512 channels; the "
-     "other 128 are the RoPE channels in bf16."},
+     "Rows of 656 bytes, in a cache of bf16.", /*isSegments=*/true},
+    {"vllm.mla_nvfp4_row",
+     "[0:512] = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = "
+     "f8E4M3FN, rule = #kvq.rule<scale = nearest>, layout = #kvq.layout<codes "
+     "= stream>>, [512:576] = #kvq.format<codes = f8E4M3FN, group = [*, *], "
+     "scale = f32, range = static>, row = [codes.0, codes.1, scale.0<4>]",
+     "as nvfp4 with g = 1 for the 512 channels of the latent; e4m3(x), to "
+     "nearest even, saturating, for the 64 channels of RoPE; the scale of "
+     "block b is the byte 320 + 8 (b mod 4) + floor(b / 4) of a row",
+     "vllm-project/vllm and flashinfer-ai/flashinfer, nvfp4_ds_mla",
+     "Rows of 352 bytes. The sources state the row, and that a value is its "
+     "code times its scale, not how the engine rounds; the RoPE channels have "
+     "the given scale `scales.1`, which is 1 in the engine's row.",
+     /*isSegments=*/true},
 
     {"lmdeploy.int8",
      "codes = ui8, group = [1, *], scale = f16, zero = point f16, rule = "
@@ -312,26 +379,39 @@ static constexpr Preset kPresets[] = {
      OPENVINO_RULE("255"), OPENVINO_SOURCE, OPENVINO_NOTES},
     {"openvino.u4_by_token", OPENVINO_FORMAT("ui4", "reversed"),
      OPENVINO_RULE("15"), OPENVINO_SOURCE, OPENVINO_NOTES},
+    {"openvino.u8_by_channel", OPENVINO_CHANNEL_FORMAT("ui8", "planar"),
+     OPENVINO_RULE("255"), OPENVINO_SOURCE, OPENVINO_CHANNEL_NOTES},
+    {"openvino.u4_by_channel", OPENVINO_CHANNEL_FORMAT("ui4", "reversed"),
+     OPENVINO_RULE("15"), OPENVINO_SOURCE, OPENVINO_CHANNEL_NOTES},
 
+    {"turboquant.8bit_keys",
+     "codes = f8E4M3FN, group = [*, *], scale = f32, range = static",
+     "code = e4m3(k), to nearest even, saturating", TURBOQUANT_SOURCE,
+     TURBOQUANT_SLOT "Keys of turboquant_k8v4, whose given scale is 1. "
+                     "Processors without e4m3 store e4b15 in its place."},
+    {"turboquant.4bit_keys",
+     TURBOQUANT_KEYS("-2.7309222, -2.0684471, -1.6178818, -1.2562576, "
+                     "-0.94244824, -0.65687992, -0.38813779, -0.12842766, "
+                     "0.12842766, 0.38813779, 0.65687992, 0.94244824, "
+                     "1.2562576, 1.6178818, 2.0684471, 2.7309222"),
+     TURBOQUANT_KEY_RULE, TURBOQUANT_SOURCE, TURBOQUANT_KEY_NOTES},
+    {"turboquant.3bit_keys",
+     TURBOQUANT_KEYS("-2.1503495, -1.34318, -0.7556455, -0.2449836, "
+                     "0.2449836, 0.7556455, 1.34318, 2.1503495"),
+     TURBOQUANT_KEY_RULE, TURBOQUANT_SOURCE, TURBOQUANT_KEY_NOTES},
     {"turboquant.4bit_values", TURBOQUANT_FORMAT("ui4"), TURBOQUANT_RULE("15"),
      TURBOQUANT_SOURCE, TURBOQUANT_NOTES},
     {"turboquant.3bit_values", TURBOQUANT_FORMAT("ui3"), TURBOQUANT_RULE("7"),
      TURBOQUANT_SOURCE, TURBOQUANT_NOTES},
 
-    {"kivi.2bit_values",
-     "codes = ui2, group = [1, 32], scale = f16, zero = min f16, rule = "
-     "#kvq.rule<scale = nearest, precision = f16>, layout = #kvq.layout<codes "
-     "= "
-     "stream>",
-     "scale = (max - min) / 3, code = (x - min) / scale, ties to even, value "
-     "code scale + min; each operation rounds to f16",
-     "jy-yuan/KIVI, quant/new_pack.py",
-     "For values, in a cache with `recent = R`: they are quantized one token "
-     "at a time. KIVI groups and packs keys along tokens, R of them at once "
-     "(`residual = R`); words of several tokens are not a layout of rows, so "
-     "there is no preset of their bytes. Groups of one value have codes 0, "
-     "where the engine divides by zero; it stores infinity where a scale "
-     "passes 65504."},
+    {"kivi.2bit_keys", KIVI_FORMAT("2", "[32, 1]", ", block = [16, 1]"),
+     KIVI_RULE("3"), KIVI_SOURCE, KIVI_KEY_NOTES("16")},
+    {"kivi.4bit_keys", KIVI_FORMAT("4", "[32, 1]", ", block = [8, 1]"),
+     KIVI_RULE("15"), KIVI_SOURCE, KIVI_KEY_NOTES("8")},
+    {"kivi.2bit_values", KIVI_FORMAT("2", "[1, 32]", ""), KIVI_RULE("3"),
+     KIVI_SOURCE, KIVI_VALUE_NOTES},
+    {"kivi.4bit_values", KIVI_FORMAT("4", "[1, 32]", ""), KIVI_RULE("15"),
+     KIVI_SOURCE, KIVI_VALUE_NOTES},
 };
 
 //===----------------------------------------------------------------------===//
@@ -339,6 +419,11 @@ static constexpr Preset kPresets[] = {
 //===----------------------------------------------------------------------===//
 
 ArrayRef<Preset> kvq::getPresets() { return kPresets; }
+
+std::string Preset::getAttribute() const {
+  StringRef attribute = isSegments ? "#kvq.segments<" : "#kvq.format<";
+  return (attribute + format + ">").str();
+}
 
 const Preset *kvq::findPreset(StringRef name) {
   const Preset *found = llvm::find_if(
@@ -380,6 +465,5 @@ Attribute kvq::parsePreset(AsmParser &parser) {
     parser.emitError(loc) << describeUnknownPreset(name);
     return {};
   }
-  return parseAttribute(("#kvq.format<" + preset->format + ">").str(),
-                        parser.getContext());
+  return parseAttribute(preset->getAttribute(), parser.getContext());
 }

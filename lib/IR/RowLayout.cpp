@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `#kvq.format` makes of its layout (rules R13, R14, R29 to R31): the
+// What `#kvq.format` makes of its layout (rules R13, R14, R29 to R31, R38): the
 // checks of the two together, and the places of all fields.
 //
 //===----------------------------------------------------------------------===//
@@ -34,6 +34,37 @@ static bool areCut(unsigned bits, const CodeOrder &order) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult
+kvq::verifyExactLayout(function_ref<InFlightDiagnostic()> emitError,
+                       LayoutAttr layout) {
+  bool isRow =
+      layout.getScope() == RecordScope::Row &&
+      layout.hasField(RowField::Values) &&
+      llvm::all_of(layout.getFields(), [](const LayoutField &field) {
+        return field.field == RowField::Values || field.field == RowField::Skip;
+      });
+  if (isRow && layout == LayoutAttr::getPlanar(layout.getContext())
+                             .withRow(layout.getFields()))
+    return success();
+  return emitError() << "expected codes = none with a layout of a row of "
+                        "'values' and 'skip<bytes>' alone, got "
+                     << layout;
+}
+
+/// Checks the tokens of a row of codes; `tokens` are those of a group.
+static LogicalResult verifyBlock(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t tokens, LayoutAttr layout) {
+  int64_t block = layout.getBlock().tokens;
+  if (layout.hasField(RowField::Codes) && block != tokens)
+    return emitError() << "a record is that of a group: with codes in it "
+                          "expected blocks of "
+                       << tokens << " tokens, got " << block;
+  if (tokens % block != 0)
+    return emitError() << "block of " << block << " tokens does not divide the "
+                       << tokens << " tokens of a group";
+  return success();
+}
+
+LogicalResult
 kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
                         Attribute codes, int64_t tokens, int64_t heads,
                         Type scale, ZeroKind zeroKind, Type zero,
@@ -54,6 +85,10 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "layout with reversed codes needs codes of 1, 2, 4 "
                           "or 8 bits, got "
                        << codes << " of " << bits;
+  if (layout.hasField(RowField::Values))
+    return emitError() << "expected no field 'values' in the record, which is "
+                          "for codes = none, got "
+                       << codes;
   bool hasCodes = layout.hasField(RowField::Codes);
   bool hasHigh = layout.hasField(RowField::High);
   if (cut && hasCodes != hasHigh)
@@ -64,13 +99,15 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
   if (!cut && hasHigh)
     return emitError() << "expected no field 'high' in the record: codes "
                        << codes << " are not cut";
-  if (layout.getScope() != RecordScope::None && range == RangePolicy::Static)
-    return emitError() << "expected no record with range static: no token has "
-                          "metadata of its own";
-  if (hasCodes && tokens != 1)
-    return emitError() << "expected groups of one token with codes in a "
-                          "record, got "
-                       << tokens << " tokens";
+  bool isStatic = range == RangePolicy::Static;
+  for (RowField field : {RowField::Scale, RowField::Zero, RowField::ScaleZero})
+    if (isStatic && layout.hasField(field))
+      return emitError() << "expected no field '" << stringifyRowField(field)
+                         << "' in a record with range static: no token has "
+                            "metadata of its own";
+  // With a static range tokens are quantized one by one.
+  if (failed(verifyBlock(emitError, isStatic ? 1 : tokens, layout)))
+    return failure();
   if (layout.getScope() != RecordScope::None && heads != 1)
     return emitError() << "expected groups of one KV head with a record, which "
                           "is one head's: expected no 'heads'";
@@ -109,15 +146,28 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult
-kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
-                     FormatAttr format, int64_t headDim) {
+LogicalResult kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
+                                   FormatAttr format, int64_t headDim) {
   LayoutAttr layout = format.getLayoutOrDefault();
   bool inRecords = layout.getScope() == RecordScope::Group &&
                    layout.hasField(RowField::Codes);
-  int64_t elements =
-      inRecords ? format.getGroupChannels(headDim) : headDim;
+  int64_t channels = inRecords ? format.getGroupChannels(headDim) : headDim;
   StringRef what = inRecords ? "the channels of a record" : "head_dim";
+  auto [tokens, blockChannels] = layout.getBlock();
+  if (blockChannels != CodeBlock::kAllChannels && channels % blockChannels != 0)
+    return emitError() << "block of " << blockChannels
+                       << " channels does not divide " << what << " "
+                       << channels;
+  int64_t groups = headDim / format.getGroupChannels(headDim);
+  for (const LayoutField &field : layout.getFields())
+    if (groups % field.stride != 0)
+      return emitError() << "stride " << field.stride << " of field '"
+                         << stringifyRowField(field.field)
+                         << "' does not divide the " << groups
+                         << " groups of a row";
+  int64_t elements = tokens * channels;
+  if (tokens != 1)
+    what = "the elements of a block";
   unsigned bits = format.getCodeBits();
   bool cut = areCut(bits, layout.getCodes());
   unsigned low = cut ? llvm::bit_floor(bits) : bits;
@@ -143,9 +193,8 @@ kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
 static CodeOrder resolveOrder(CodeOrder order, unsigned bits,
                               int64_t elements) {
   if (order.elements == 0)
-    order.elements = order.kind == OrderKind::Planar
-                         ? elements
-                         : 8 / std::gcd(8u, bits);
+    order.elements =
+        order.kind == OrderKind::Planar ? elements : 8 / std::gcd(8u, bits);
   return order;
 }
 
@@ -153,16 +202,67 @@ static int64_t getBytes(Type type) {
   return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 
-RowLayout FormatAttr::getRowLayout(int64_t headDim) const {
+/// The bytes of a field that holds `elements` codes, and metadata of `groups`.
+static int64_t getFieldBytes(FormatAttr format, const LayoutField &listed,
+                             int64_t elements, int64_t groups,
+                             Type elementType) {
+  unsigned bits = format.getCodeBits();
+  bool cut = areCut(bits, format.getLayoutOrDefault().getCodes());
+  unsigned low = cut ? llvm::bit_floor(bits) : bits;
+  switch (listed.field) {
+  case RowField::Codes:
+    return elements * low / 8;
+  case RowField::High:
+    return elements * (bits - low) / 8;
+  case RowField::Scale:
+  case RowField::ScaleZero:
+    return groups * getBytes(format.getScaleType());
+  case RowField::Zero:
+    return groups * getBytes(format.getZeroType());
+  case RowField::Values:
+    return elements * getBytes(elementType);
+  case RowField::Skip:
+    return listed.bytes;
+  }
+  llvm_unreachable("unknown field of a row");
+}
+
+bool FormatAttr::areCodesCut() const {
+  return !isExact() && areCut(getCodeBits(), getLayoutOrDefault().getCodes());
+}
+
+int64_t FormatAttr::getFieldBytes(RowField field, int64_t headDim,
+                                  Type elementType) const {
+  int64_t groups = isExact() ? 1 : headDim / getGroupChannels(headDim);
+  return ::getFieldBytes(*this, {field}, headDim, groups, elementType);
+}
+
+RowLayout FormatAttr::getRowLayout(int64_t headDim, Type elementType) const {
   LayoutAttr attr = getLayoutOrDefault();
   RowLayout layout;
-  layout.bias = attr.getBias();
-  layout.tile = attr.getTile();
-  int64_t groups = headDim / getGroupChannels(headDim);
+  int64_t groups = isExact() ? 1 : headDim / getGroupChannels(headDim);
   bool codesInRecords = attr.hasField(RowField::Codes);
   int64_t records = attr.getScope() == RecordScope::Group ? groups : 1;
-  int64_t elements = codesInRecords ? headDim / records : headDim;
+  int64_t channels = codesInRecords ? headDim / records : headDim;
+  int64_t elements = channels * attr.getBlock().tokens;
+  auto addField = [&](PackedRow &row, const LayoutField &field) {
+    row.add(field, ::getFieldBytes(*this, field, elements, groups / records,
+                                   elementType));
+  };
+  if (attr.getScope() != RecordScope::None) {
+    layout.records.records = records;
+    layout.records.tokens = getGroupTokens();
+    for (const LayoutField &field : attr.getFields())
+      addField(layout.records, field);
+  }
+  if (isExact())
+    return layout;
 
+  layout.bias = attr.getBias();
+  layout.tile = attr.getTile();
+  layout.block = attr.getBlock();
+  if (layout.block.channels == CodeBlock::kAllChannels)
+    layout.block.channels = channels;
   unsigned bits = getCodeBits();
   unsigned low = areCut(bits, attr.getCodes()) ? llvm::bit_floor(bits) : bits;
   layout.parts.push_back(
@@ -170,30 +270,12 @@ RowLayout FormatAttr::getRowLayout(int64_t headDim) const {
   if (low != bits)
     layout.parts.push_back(
         {low, bits - low, resolveOrder(attr.getHigh(), bits - low, elements)});
-
-  auto addField = [&](PackedRow &row, RowField field, int64_t repeats) {
-    switch (field) {
-    case RowField::Codes:
-      return row.add(field, elements * low / 8);
-    case RowField::High:
-      return row.add(field, elements * (bits - low) / 8);
-    case RowField::Scale:
-    case RowField::ScaleZero:
-      return row.add(field, repeats * getBytes(getScaleType()));
-    case RowField::Zero:
-      return row.add(field, repeats * getBytes(getZeroType()));
-    }
-  };
   if (!codesInRecords) {
     layout.codes.records = 1;
-    addField(layout.codes, RowField::Codes, 1);
+    layout.codes.tokens = layout.block.tokens;
+    addField(layout.codes, {RowField::Codes});
     if (low != bits)
-      addField(layout.codes, RowField::High, 1);
-  }
-  if (attr.getScope() != RecordScope::None) {
-    layout.records.records = records;
-    for (RowField field : attr.getFields())
-      addField(layout.records, field, groups / records);
+      addField(layout.codes, {RowField::High});
   }
   return layout;
 }

@@ -135,7 +135,7 @@ static LogicalResult verifyOneSegment(Operation *op, CacheType cache) {
   if (!cache.getSegments())
     return success();
   return op->emitOpError("expected one segment of the cache, got ")
-         << cache << " (split it by kvq.split_segments)";
+         << cache << " (see kvq.extract_segment)";
 }
 
 bool LoadTileOp::hasCodes(CacheType cache, TokenRegion region) {

@@ -32,6 +32,10 @@ struct TilingShape {
   int64_t heads;
   /// Scales, zeros, records of them: their token axis counts steps.
   SmallVector<Value, 3> metadata;
+  /// Codes that are packed apart from metadata, and the tokens of one of their
+  /// rows.
+  Value packed;
+  int64_t packedTokens;
   /// Whether all tokens of the last step are there.
   bool wholeSteps;
   /// What is given: one row for all tokens.
@@ -63,6 +67,8 @@ static TilingShape getTilingShape(QuantizeOp op) {
           op.getFormat().getGroupTokens(),
           getGroupHeads(op.getFormat(), rows),
           llvm::to_vector<3>(op.getInits().drop_front()),
+          /*packed=*/Value(),
+          /*packedTokens=*/1,
           /*wholeSteps=*/true,
           op.getInputs().drop_front()};
 }
@@ -75,26 +81,35 @@ static TilingShape getTilingShape(DequantizeOp op) {
           op.getFormat().getGroupTokens(),
           getGroupHeads(op.getFormat(), rows),
           llvm::to_vector<3>(metadata.drop_back(given)),
+          /*packed=*/Value(),
+          /*packedTokens=*/1,
           /*wholeSteps=*/false,
           metadata.take_back(given)};
 }
 
-/// Packed codes alone are packed token by token; with records of metadata
-/// beside them, a row of these is for a group of tokens.
+/// Rows of packed codes alone are packed by themselves; with records beside them
+/// or in their place, a record is for a group of tokens.
 template <typename OpTy>
 static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
                                    ValueRange packed) {
-  if (codesAndMetadata.size() == 1)
-    return {codesAndMetadata.front(), /*tokens=*/1, /*heads=*/1,
-            /*metadata=*/{}, /*wholeSteps=*/true, /*given=*/{}};
-  TilingShape shape{codesAndMetadata.front(), op.getFormat().getGroupTokens(),
-                    /*heads=*/1,
-                    llvm::to_vector<3>(codesAndMetadata.drop_front()),
-                    /*wholeSteps=*/false,
-                    /*given=*/{}};
+  Value rows = codesAndMetadata.front();
+  auto type = cast<RankedTensorType>(rows.getType());
+  RowLayout layout = op.getFormat().getRowLayout(type.getShape().back(),
+                                                 type.getElementType());
+  bool hasRecords = layout.records.exists();
   // Of the packed components, records come last.
-  shape.metadata.push_back(packed.back());
-  return shape;
+  SmallVector<Value, 3> steps(codesAndMetadata.drop_front());
+  if (hasRecords)
+    steps.push_back(packed.back());
+  return {rows,
+          hasRecords ? layout.records.tokens : layout.codes.tokens,
+          /*heads=*/1,
+          std::move(steps),
+          layout.codes.exists() ? packed.front() : Value(),
+          layout.codes.tokens,
+          // Rows of codes of several tokens are there as a whole.
+          /*wholeSteps=*/!hasRecords || layout.getCodeTokens() != 1,
+          /*given=*/{}};
 }
 
 static TilingShape getTilingShape(PackOp op) {
@@ -155,21 +170,25 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   if (shape.tokens == 1)
     return part;
 
-  // Groups to tokens; of the last group only some may be there.
+  // Groups to tokens, or to the rows that hold their codes; of the last group
+  // only some may be there.
   int64_t axis = shape.getTokenAxis();
+  int64_t rows = shape.tokens;
+  if (operand == shape.packed)
+    rows /= shape.packedTokens;
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
              d2 = b.getAffineDimExpr(2);
   OpFoldResult extent = tensor::getMixedSize(b, loc, operand, axis);
   part.offsets[axis] = affine::makeComposedFoldedAffineApply(
-      b, loc, d0 * shape.tokens, {offsets[axis]});
+      b, loc, d0 * rows, {offsets[axis]});
   std::optional<int64_t> staticExtent = getConstantIntValue(extent);
-  if (shape.wholeSteps || (staticExtent && *staticExtent % shape.tokens == 0)) {
+  if (shape.wholeSteps || (staticExtent && *staticExtent % rows == 0)) {
     part.sizes[axis] = affine::makeComposedFoldedAffineApply(
-        b, loc, d0 * shape.tokens, {sizes[axis]});
+        b, loc, d0 * rows, {sizes[axis]});
     return part;
   }
   AffineMap sizeMap = AffineMap::get(
-      3, 0, {d0 * shape.tokens, d2 - d1 * shape.tokens}, b.getContext());
+      3, 0, {d0 * rows, d2 - d1 * rows}, b.getContext());
   part.sizes[axis] = affine::makeComposedFoldedAffineMin(
       b, loc, sizeMap, {sizes[axis], offsets[axis], extent});
   return part;

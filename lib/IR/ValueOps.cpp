@@ -35,7 +35,7 @@ static int64_t ceilDivOrDynamic(int64_t extent, int64_t divisor) {
 }
 
 /// The tensor types that `side` has for rows of the shape `shape`, one list of
-/// operands. A null type stands for any float tensor of the shape.
+/// operands. `floatType` is that of values, and of exact elements.
 static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
                                                   ArrayRef<int64_t> shape,
                                                   Side side, Type floatType) {
@@ -59,20 +59,21 @@ static SmallVector<RankedTensorType> getSideTypes(FormatInterface format,
     heads = llvm::divideCeil(heads, format.getGroupHeads(heads));
     *added = RankedTensorType::get(dims, type);
   };
-  RowLayout layout = format.getRowLayout(headDim);
+  RowLayout layout = format.getRowLayout(headDim, floatType);
   if (side == Side::Values) {
     addRows(1, headDim, floatType);
     return types;
   }
   if (side == Side::Packed) {
-    if (layout.codes.exists())
-      addRows(1, layout.codes.getBytes(), i8);
-    if (layout.records.exists())
-      addRows(format.getGroupTokens(), layout.records.getBytes(), i8);
+    for (const PackedRow *row : {&layout.codes, &layout.records})
+      if (row->exists())
+        addRows(row->tokens, row->getBytes(), i8);
     return types;
   }
   if (side != Side::Metadata)
-    addRows(1, headDim, i8);
+    addRows(1, headDim, format.isExact() ? floatType : i8);
+  if (format.isExact())
+    return types;
   // What is given is an operand of its own.
   if (format.hasStaticRange())
     return types;
@@ -120,8 +121,9 @@ static bool isFloatTensor(Type type) {
 
 static LogicalResult verifySide(Operation *op, StringRef name,
                                 TypeRange operands, FormatInterface format,
-                                ArrayRef<int64_t> shape, Side side) {
-  Type floatType;
+                                RankedTensorType rows, Side side) {
+  ArrayRef<int64_t> shape = rows.getShape();
+  Type floatType = rows.getElementType();
   if (side == Side::Values) {
     if (operands.size() != 1 || !isFloatTensor(operands.front()))
       return op->emitOpError() << "expected one tensor of f16, bf16 or f32 as "
@@ -144,9 +146,10 @@ static LogicalResult verifySide(Operation *op, StringRef name,
   return success();
 }
 
-/// Checks that `rows` are such that `format` can be of.
+/// Checks that `rows` are such that `format` can be of. Exact ones are packed
+/// in records alone.
 static LogicalResult verifyRows(Operation *op, FormatInterface format,
-                                Type rows) {
+                                Type rows, bool isPacking) {
   auto type = dyn_cast<RankedTensorType>(rows);
   if (!type || type.getRank() < 2 ||
       ShapedType::isDynamic(type.getShape().back()))
@@ -154,6 +157,18 @@ static LogicalResult verifyRows(Operation *op, FormatInterface format,
            << "expected a tensor ... x tokens x head_dim with a static "
               "head_dim, got "
            << rows;
+  if (format.isExact() && isPacking) {
+    if (!isFloatTensor(rows))
+      return op->emitOpError()
+             << "expected exact elements of f16, bf16 or f32, "
+                "got "
+             << rows;
+    if (!format.getRowLayout(type.getShape().back(), type.getElementType())
+             .records.exists())
+      return op->emitOpError("exact elements are stored as they are: expected "
+                             "a format with codes, or with a record");
+    return success();
+  }
   if (format.isExact())
     return op->emitOpError(
         "exact elements are not quantized: expected a format with codes");
@@ -218,16 +233,17 @@ static LogicalResult verifyValueOp(Operation *op, FormatInterface format,
                                    Type rows, OperandRange inputs,
                                    Side inputSide, OperandRange inits,
                                    Side initSide, TypeRange results) {
-  if (failed(verifyRows(op, format, rows)))
+  bool isPacking = inputSide == Side::Packed || initSide == Side::Packed;
+  if (failed(verifyRows(op, format, rows, isPacking)))
     return failure();
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(rows).getShape();
+  auto type = cast<RankedTensorType>(rows);
   TypeRange inputTypes = inputs.getTypes();
   bool takesGiven = inputSide == Side::Codes || inputSide == Side::Values;
-  if (takesGiven && failed(takeGiven(op, format, shape, inputTypes)))
+  if (takesGiven && failed(takeGiven(op, format, type.getShape(), inputTypes)))
     return failure();
-  if (failed(verifySide(op, "inputs", inputTypes, format, shape, inputSide)) ||
+  if (failed(verifySide(op, "inputs", inputTypes, format, type, inputSide)) ||
       failed(
-          verifySide(op, "outputs", inits.getTypes(), format, shape, initSide)))
+          verifySide(op, "outputs", inits.getTypes(), format, type, initSide)))
     return failure();
   if (inits.getTypes() != results)
     return op->emitOpError() << "expected results of the outputs' types "
@@ -291,7 +307,8 @@ LogicalResult CountSaturatedOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   Value rows = getInputs().front();
-  if (failed(verifyRows(*this, getFormat(), rows.getType())) ||
+  if (failed(verifyRows(*this, getFormat(), rows.getType(),
+                        /*isPacking=*/false)) ||
       failed(verifyHeadGroups(*this, getFormat(), rows.getType(),
                               /*takesOneHead=*/false)))
     return failure();
@@ -303,10 +320,10 @@ LogicalResult CountSaturatedOp::verify() {
   TypeRange inputs(getInputs());
   if (failed(takeGiven(*this, getFormat(), type.getShape(), inputs)))
     return failure();
-  if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(),
-                        type.getShape(), Side::Values)) ||
+  if (failed(verifySide(*this, "values", inputs.take_front(), getFormat(), type,
+                        Side::Values)) ||
       failed(verifySide(*this, "metadata", inputs.drop_front(), getFormat(),
-                        type.getShape(), Side::Metadata)) ||
+                        type, Side::Metadata)) ||
       failed(verifyWholeGroups(*this, getFormat(), rows)))
     return failure();
   auto expected = RankedTensorType::get(type.getShape().drop_back(2),
@@ -330,18 +347,37 @@ LogicalResult DequantizeOp::verify() {
   return verifyHeadGroups(*this, getFormat(), rows, /*takesOneHead=*/true);
 }
 
+/// Checks that the tokens of `rows` fill rows of codes, each of several tokens.
+static LogicalResult verifyWholeBlocks(Operation *op, FormatInterface format,
+                                      Type rows) {
+  auto type = cast<RankedTensorType>(rows);
+  int64_t tokens = type.getDimSize(type.getRank() - 2);
+  int64_t block =
+      format.getRowLayout(type.getShape().back(), type.getElementType())
+          .getCodeTokens();
+  if (format.isExact() || ShapedType::isDynamic(tokens) || tokens % block == 0)
+    return success();
+  return op->emitOpError("rows of codes of ")
+         << block << " tokens do not hold " << tokens << " tokens";
+}
+
 LogicalResult PackOp::verify() {
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
-  return verifyValueOp(*this, getFormat(), getInputs().front().getType(),
-                       getInputs(), Side::Unpacked, getInits(), Side::Packed,
-                       getResultTypes());
+  Type rows = getInputs().front().getType();
+  if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(),
+                           Side::Unpacked, getInits(), Side::Packed,
+                           getResultTypes())))
+    return failure();
+  return verifyWholeBlocks(*this, getFormat(), rows);
 }
 
 LogicalResult UnpackOp::verify() {
   if (failed(expectOperand(*this, "outputs", getInits())))
     return failure();
-  return verifyValueOp(*this, getFormat(), getInits().front().getType(),
-                       getInputs(), Side::Packed, getInits(), Side::Unpacked,
-                       getResultTypes());
+  Type rows = getInits().front().getType();
+  if (failed(verifyValueOp(*this, getFormat(), rows, getInputs(), Side::Packed,
+                           getInits(), Side::Unpacked, getResultTypes())))
+    return failure();
+  return verifyWholeBlocks(*this, getFormat(), rows);
 }

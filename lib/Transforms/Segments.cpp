@@ -12,20 +12,23 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
+CacheSegment kvq::extractSegment(OpBuilder &b, Location loc, Value cache,
+                                 unsigned index) {
+  auto type = cast<CacheType>(cache.getType());
+  CacheType part = type.getSegmentCaches()[index];
+  int64_t end = type.getSegments().getEnds()[index];
+  return {ExtractSegmentOp::create(b, loc, part, cache, index),
+          end - part.getHeadDim()};
+}
+
 SmallVector<CacheSegment> kvq::splitSegments(OpBuilder &b, Location loc,
                                              Value cache) {
   auto type = cast<CacheType>(cache.getType());
   if (!type.getSegments())
     return {{cache, 0}};
-  std::vector<CacheType> types = type.getSegmentCaches();
-  auto split = SplitSegmentsOp::create(
-      b, loc, SmallVector<Type>(types.begin(), types.end()), cache);
   SmallVector<CacheSegment> segments;
-  int64_t begin = 0;
-  for (Value part : split.getParts()) {
-    segments.push_back({part, begin});
-    begin += segments.back().getChannels();
-  }
+  for (unsigned index = 0; index < type.getSegments().getEnds().size(); ++index)
+    segments.push_back(extractSegment(b, loc, cache, index));
   return segments;
 }
 

@@ -27,6 +27,10 @@ struct CacheSegment {
   int64_t getChannels() const { return getType().getHeadDim(); }
 };
 
+/// The segment `index` of `cache`, whose rows have several formats.
+CacheSegment extractSegment(OpBuilder &b, Location loc, Value cache,
+                            unsigned index);
+
 /// The segments of `cache`, in order; itself where its rows have one format.
 SmallVector<CacheSegment> splitSegments(OpBuilder &b, Location loc,
                                         Value cache);

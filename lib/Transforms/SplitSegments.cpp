@@ -20,9 +20,27 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
-static Value joinCache(OpBuilder &b, Location loc, CacheType type,
-                       ValueRange parts) {
-  return JoinSegmentsOp::create(b, loc, type, parts);
+/// Rebuilds `cache` from its first `count` segments: `change` makes the new one
+/// of each. A row of all segments lies in the cache of each of them, so one is
+/// changed after the other.
+static Value changeSegments(
+    OpBuilder &b, Location loc, Value cache, unsigned count,
+    function_ref<Value(unsigned index, const CacheSegment &segment)> change) {
+  for (unsigned index = 0; index < count; ++index) {
+    CacheSegment segment = extractSegment(b, loc, cache, index);
+    cache = InsertSegmentOp::create(b, loc, cache.getType(),
+                                    change(index, segment), cache, index);
+  }
+  return cache;
+}
+
+static unsigned countSegments(CacheType type) {
+  return type.getSegments().getEnds().size();
+}
+
+/// The segments that have to move for all to do: a row of all moves as a whole.
+static unsigned countMoving(CacheType type) {
+  return type.getSegments().hasRow() ? 1 : countSegments(type);
 }
 
 /// The flushed counts that a segment's cache takes.
@@ -30,28 +48,10 @@ static Value getFlushed(CacheType segment, Value flushed) {
   return segment.hasRecentWindow() ? flushed : Value();
 }
 
-static void splitOp(RewriterBase &rewriter, EmptyOp op) {
-  CacheType type = op.getCache().getType();
-  ValueRange given = op.getGiven();
-  SmallVector<Value> parts;
-  for (CacheType segment : type.getSegmentCaches()) {
-    size_t count = llvm::count_if(
-        segment.getComponents(),
-        [](const StorageComponent &component) { return component.given; });
-    parts.push_back(EmptyOp::create(rewriter, op.getLoc(), segment,
-                                    op.getCapacity(), op.getPages(),
-                                    given.take_front(count)));
-    given = given.drop_front(count);
-  }
-  rewriter.replaceOp(op, joinCache(rewriter, op.getLoc(), type, parts));
-}
-
 static void splitOp(RewriterBase &rewriter, AppendOp op) {
   Location loc = op.getLoc();
-  CacheType type = op.getCache().getType();
   Value saturated = op.getSaturated();
-  SmallVector<Value> parts;
-  for (const CacheSegment &part : splitSegments(rewriter, loc, op.getCache())) {
+  auto append = [&](unsigned, const CacheSegment &part) -> Value {
     CacheType segment = part.getType();
     Value tokens = extractChannels(rewriter, loc, op.getTokens(), part);
     // Nothing saturates in an exact segment.
@@ -60,11 +60,13 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
         rewriter, loc, segment, counts ? counts.getType() : Type(), tokens,
         part.cache, op.getLengths(), getFlushed(segment, op.getFlushed()),
         op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(), counts);
-    parts.push_back(append.getResult());
     if (counts)
       saturated = append.getNewSaturated();
-  }
-  SmallVector<Value> results = {joinCache(rewriter, loc, type, parts)};
+    return append.getResult();
+  };
+  SmallVector<Value> results = {
+      changeSegments(rewriter, loc, op.getCache(),
+                     countSegments(op.getCache().getType()), append)};
   if (saturated)
     results.push_back(saturated);
   rewriter.replaceOp(op, results);
@@ -72,34 +74,31 @@ static void splitOp(RewriterBase &rewriter, AppendOp op) {
 
 static void splitOp(RewriterBase &rewriter, ReorderOp op) {
   Location loc = op.getLoc();
-  SmallVector<CacheSegment> sources =
-      splitSegments(rewriter, loc, op.getCache());
-  SmallVector<CacheSegment> targets =
-      splitSegments(rewriter, loc, op.getDestination());
-  SmallVector<Value> parts;
-  for (auto [source, target] : llvm::zip_equal(sources, targets)) {
+  auto reorder = [&](unsigned index, const CacheSegment &target) -> Value {
+    CacheSegment source = extractSegment(rewriter, loc, op.getCache(), index);
     CacheType segment = target.getType();
-    parts.push_back(ReorderOp::create(
+    return ReorderOp::create(
         rewriter, loc, segment, source.cache, op.getSources(), op.getLengths(),
         getFlushed(segment, op.getFlushed()), op.getPages(), op.getToPages(),
-        op.getShared(), target.cache));
-  }
+        op.getShared(), target.cache);
+  };
   rewriter.replaceOp(
-      op, joinCache(rewriter, loc, op.getDestination().getType(), parts));
+      op, changeSegments(rewriter, loc, op.getDestination(),
+                         countMoving(op.getDestination().getType()), reorder));
 }
 
 static void splitOp(RewriterBase &rewriter, ShiftOp op) {
   Location loc = op.getLoc();
-  SmallVector<Value> parts;
-  for (const CacheSegment &part : splitSegments(rewriter, loc, op.getCache())) {
+  auto shift = [&](unsigned, const CacheSegment &part) -> Value {
     CacheType segment = part.getType();
-    parts.push_back(ShiftOp::create(
+    return ShiftOp::create(
         rewriter, loc, segment, op.getBegin(), op.getCount(), op.getLengths(),
         getFlushed(segment, op.getFlushed()), op.getPages(), op.getCos(),
-        op.getSin(), part.cache, op.getRopeStyleAttr()));
-  }
-  rewriter.replaceOp(op,
-                     joinCache(rewriter, loc, op.getCache().getType(), parts));
+        op.getSin(), part.cache, op.getRopeStyleAttr());
+  };
+  rewriter.replaceOp(op, changeSegments(rewriter, loc, op.getCache(),
+                                        countMoving(op.getCache().getType()),
+                                        shift));
 }
 
 namespace {
@@ -114,16 +113,15 @@ struct SplitSegmentsPass : kvq::impl::SplitSegmentsPassBase<SplitSegmentsPass> {
         auto cache = dyn_cast<CacheType>(type);
         return cache && cache.getSegments();
       };
-      if (isa<EmptyOp, AppendOp, ReorderOp, ShiftOp>(op) &&
+      if (isa<AppendOp, ReorderOp, ShiftOp>(op) &&
           llvm::any_of(op->getResultTypes(), isSegmented))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
       rewriter.setInsertionPoint(op);
-      llvm::TypeSwitch<Operation *>(op)
-          .Case<EmptyOp, AppendOp, ReorderOp, ShiftOp>(
-              [&](auto op) { splitOp(rewriter, op); });
+      llvm::TypeSwitch<Operation *>(op).Case<AppendOp, ReorderOp, ShiftOp>(
+          [&](auto op) { splitOp(rewriter, op); });
     }
   }
 };

@@ -126,7 +126,8 @@ def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
         return None
     if query_codes not in ("i8", "i16"):
         raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
-    if not (k.format.has_integer_codes or v.format.has_integer_codes):
+    formats = [fmt for side in (k, v) for fmt in side.format.formats if not fmt.is_before_rope]  # RoPE turns floats
+    if not any(fmt.has_integer_codes for fmt in formats):
         raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
     return query_codes
 

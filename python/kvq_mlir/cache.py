@@ -206,12 +206,13 @@ class Cache:
         In order, each where it is needed, with r quantized rows: codes int8 [batch, kv_heads, r, head_dim*bits/8] (for
         exact formats values [batch, kv_heads, r, head_dim] of the dtype instead), scales and zeros
         [batch, kv_heads/h, r/n, head_dim/g] (where the range is static [1, kv_heads/h, 1, head_dim/g]; records int8
-        [batch, kv_heads, r/n, bytes] instead of what a layout puts there), first
+        [batch, kv_heads, r/n, bytes] instead of what a layout puts there; with blocks of t tokens codes have r/t rows of
+        so many more bytes), first
         [batch, kv_heads, exact_first, head_dim], recent [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that
         are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of
         batch, and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
-        "values.1".
+        "values.1"; with a row of all segments one "records" instead.
         """
         return dict(self._storage)
 
@@ -436,36 +437,29 @@ class Cache:
         shape = (self.batch, self.kv_heads, longest, self.head_dim)
         out = output_array(out, shape)
         if isinstance(self.format, Segments):
-            for index, (begin, end, _) in enumerate(self.format.parts):
+            caches = _kvq.segment_caches(self.dynamic_type)
+            for index, ((begin, end, _), (type_, components)) in enumerate(zip(self.format.parts, caches, strict=True)):
                 part = np.empty((*shape[:3], end - begin), np.float32)
-                arrays = {
-                    name.partition(".")[0]: array
-                    for name, array in self._storage.items()
-                    if name.endswith(f".{index}")
-                }
-                self._rebuild(index, arrays, part)
+                self._rebuild(index, type_, [self._arrays[component] for component in components], part)
                 out[..., begin:end] = part
         else:
-            self._rebuild(0, self._storage, out)
+            self._rebuild(0, self.dynamic_type, self._arrays, out)
         for b, length in enumerate(self._lengths.tolist()):
             out[b, :, length:] = 0
             if self._rings:
                 out[b, :, self.keep_first : self._rings[0].oldest(self._lengths)[b]] = 0
         return out
 
-    def _rebuild(self, index: int, arrays: dict[str, np.ndarray], out: np.ndarray) -> None:
-        """Rebuilds what rows of one format, those of segment `index` or the whole, hold."""
+    def _rebuild(self, index: int, type_: str, arrays: Sequence[np.ndarray], out: np.ndarray) -> None:
+        """Rebuilds what rows of one format, those of segment `index` or the whole, hold, stored as a cache of a type."""
         fmt = self.format.formats[index]
         # An exact format keeps its tokens where others keep codes, and has no windows.
-        windows = (0, 0, None) if fmt.is_exact else (self.exact_first, self.recent, self.residual)
         head_dim, has_windows = out.shape[3], not fmt.is_exact
-        sizes = (self.batch, self.kv_heads, "?", head_dim)
-        type_ = cache_type(*sizes, fmt, self.dtype, *windows, self.page, self.ring, self.keep_first)
         compiled = kernel(
             _rebuild_ir.rebuild,
             (self.batch, self.kv_heads, head_dim, self.dtype),
             type_,
-            (fmt.for_heads(self.kv_heads).core, fmt.rotation),
+            (fmt.for_heads(self.kv_heads).core, fmt.rotated(head_dim)),
             fmt.tokens,
             fmt.row_types(fmt.rows_type(self.kv_heads, head_dim)),
             (has_windows and self.exact_first > 0, has_windows and self.has_window),
@@ -475,4 +469,4 @@ class Cache:
         )
         stored = self._lengths if fmt.is_exact else self._flushed
         bounds = self._rings[index].row_bounds(self._lengths, stored) if self._rings else ()
-        compiled.invoke("rebuild", (*arrays.values(), self._lengths, stored, *bounds, *self._tables, out))
+        compiled.invoke("rebuild", (*arrays, self._lengths, stored, *bounds, *self._tables, out))

@@ -50,7 +50,7 @@ def calibrate(x: np.ndarray, fmt: Format | Segments, signs: np.ndarray | None = 
 def _calibrate_segments(x: np.ndarray, segments: Segments, signs: np.ndarray | None) -> dict[str, np.ndarray]:
     given = {}
     for index, (begin, end, fmt) in enumerate(segments.parts):
-        own_signs = signs[begin:end] if signs is not None and fmt.rotation else None
+        own_signs = signs[begin:end] if signs is not None and fmt.rotation != 0 else None
         found = calibrate(x[..., begin:end], fmt, own_signs)
         given |= {f"{name}.{index}": part for name, part in found.items()}
     return given

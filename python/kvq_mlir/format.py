@@ -43,12 +43,13 @@ class Format:
         self._text, self._fields = _kvq.parse_format(str(text))
 
     @staticmethod
-    def preset(name: str) -> Format:
+    def preset(name: str) -> Format | Segments:
         """The format in which an engine stores its caches, such as "ggml.q4_0": see docs/Presets.md.
 
-        Raises `Error`, a ValueError, with the nearest names, if there is none of that name.
+        `Segments` where parts of a row are stored in several ways. Raises `Error`, a ValueError, with the nearest names,
+        if there is none of that name.
         """
-        return Format(_kvq.preset_format(name))
+        return parse_attribute(_kvq.preset_attribute(name))
 
     @property
     def attribute(self) -> str:
@@ -134,9 +135,13 @@ class Format:
         return self._fields["center"]
 
     @property
-    def rotation(self) -> int:
-        """Channels that a Hadamard rotation mixes before quantization; 0 without."""
+    def rotation(self) -> int | None:
+        """Channels that a Hadamard rotation mixes before quantization; None for all of a row, 0 without."""
         return self._fields["rotation"]
+
+    def rotated(self, head_dim: int) -> int:
+        """`rotation`, in rows of `head_dim`."""
+        return head_dim if self.rotation is None else self.rotation
 
     @property
     def is_before_rope(self) -> bool:
@@ -196,7 +201,7 @@ class Format:
         """The same codes and zeros, of as many channels rotated and centred, for groups of this shape, with their
         default range and another scale."""
         tail = f", zero = {self.zero_kind} {self.zero}" if self.zero else ""
-        tail += f", rotate = hadamard<{self.rotation}>" if self.rotation else ""
+        tail += "" if self.rotation == 0 else f", rotate = hadamard<{self.rotation or '*'}>"
         tail += f", center = {self.center}" if self.center else ""
         tail += ", rope = pre" if self.is_before_rope else ""
         tail += "" if self.heads == 1 else f", heads = {self.heads or '*'}"
@@ -237,8 +242,16 @@ def _rows_type(fmt: Format | str, tokens: int, kv_heads: int, head_dim: int) -> 
     return f"!kvq.cache<1x{kv_heads}x?x{head_dim}xf32, #kvq.format<{fmt}>{recent}>"
 
 
+def parse_attribute(text: str) -> Format | Segments:
+    """What "#kvq.format<...>" or "#kvq.segments<...>" is."""
+    prefix, _, rest = text.partition("<")
+    return {"#kvq.format": Format, "#kvq.segments": Segments}[prefix](rest.removesuffix(">"))
+
+
 class Segments:
     """Formats of ranges of channels: `#kvq.segments`, such as "[0:512] = #kvq.format<...>, [512:576] = none".
+
+    With "row = [codes.0, scale.0, values.1]" behind the ranges all of them lie in one record for each token.
 
     Attributes: parts, for each segment (begin, end, Format). str() gives the canonical text; segments are equal, and hash
     alike, if their canonical texts are. Raises `Error`, a ValueError, for text that is none: segments that overlap or
@@ -288,6 +301,8 @@ class Segments:
     def dtype(self, component: Component) -> np.dtype:
         """NumPy's type of a component, that of its segment."""
         name, _, segment = component.name.partition(".")
+        if not segment:  # the row of all segments
+            return DTYPES[component.element]
         return self.parts[int(segment)][2].dtype(component._replace(name=name))
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from . import _kvq
 from .cache_types import cache_type
-from .format import Format
+from .format import Format, Segments, parse_attribute
 from .text import InputError
 
 PACKAGES = ()  # that the command needs beside those of kvq_mlir
@@ -58,11 +58,12 @@ def kinds() -> dict[str, tuple[str, str]]:
     return found | {f"exact {dtype}": ("codes = none", dtype) for dtype in ("f16", "bf16", "f32")}
 
 
-def measure(name: str, text: str, dtype: str, head_dim: int, source: str) -> Row:
-    """The row of one format."""
-    fmt = Format(text)
+def measure(name: str, fmt: Format | Segments, dtype: str, head_dim: int, source: str) -> Row:
+    """The row of one format; that of segments is for the channels that they have."""
+    if isinstance(fmt, Segments):
+        head_dim = fmt.parts[-1][1]
     try:
-        footprint = _kvq.Footprint(cache_type(1, 1, "?", head_dim, fmt, dtype, 0, 0, None))
+        footprint = _kvq.Footprint(cache_type(1, 1, "?", head_dim, fmt, dtype))
     except _kvq.Error:
         return Row(name, str(fmt), None, None, source)
     bytes_ = Fraction(footprint.token_group_bytes["total"], footprint.token_group)
@@ -71,8 +72,8 @@ def measure(name: str, text: str, dtype: str, head_dim: int, source: str) -> Row
 
 def list_formats(head_dim: int) -> list[Row]:
     """All rows, presets first."""
-    rows = [measure(name, text, "f16", head_dim, source) for name, text, _, source, _ in _kvq.presets()]
-    return rows + [measure(name, text, dtype, head_dim, OWN) for name, (text, dtype) in kinds().items()]
+    rows = [measure(name, parse_attribute(text), "f16", head_dim, source) for name, text, _, source, _ in _kvq.presets()]
+    return rows + [measure(name, Format(text), dtype, head_dim, OWN) for name, (text, dtype) in kinds().items()]
 
 
 def _number(number: float | None) -> str:
@@ -113,8 +114,8 @@ def describe_presets() -> str:
             "(R28). NaN and infinite elements follow docs/Semantics.md everywhere; engines do not define them."
         ),
     ]
-    for name, format_, rule, source, notes in _kvq.presets():
-        text += ["", f"## {name}", "", "```", f"#kvq.format<{format_}>", "```", ""]
+    for name, attribute, rule, source, notes in _kvq.presets():
+        text += ["", f"## {name}", "", "```", attribute, "```", ""]
         text += [_wrapped(f"Rule: {rule}."), "", _wrapped(f"Source: {source}.")]
         if notes:
             text += ["", _wrapped(notes)]

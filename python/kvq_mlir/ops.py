@@ -50,18 +50,21 @@ class Quantized:
         return next(iter(self.packed_components().values()))
 
     def packed_components(self) -> dict[str, np.ndarray]:
-        """What a cache stores in packed components, uint8 [batch, heads, rows, bytes]: "codes", "records" or both."""
+        """What a cache stores in packed components, uint8 [batch, heads, rows, bytes]: "codes", "records" or both.
+
+        What a record skips is 0.
+        """
         self._metadata()  # checks the parts
         batch, heads, tokens, dim = self.codes.shape
         rows, has_scales, has_zeros = _kvq.packed_rows(self.format.core, dim)
         metadata = (self.format.scale,) * has_scales + (self.format.zero_element,) * has_zeros
         inputs = [self.codes, *[self.scales] * has_scales, *[self.zeros] * has_zeros]
         out = {}
-        for size, by_group in rows:
-            count = -(-tokens // self.format.tokens) if by_group else tokens
-            out["records" if by_group else "codes"] = np.empty((batch, heads, count, size), np.uint8)
+        for size, of_row, is_record in rows:
+            shape = (batch, heads, -(-tokens // of_row), size)
+            out["records" if is_record else "codes"] = np.zeros(shape, np.uint8)
         compiled = kernel(
-            _values_ir.pack, self.format.core, dim, self.scales.shape[-1], metadata, tuple(size for size, _ in rows)
+            _values_ir.pack, self.format.core, dim, self.scales.shape[-1], metadata, tuple(size for size, *_ in rows)
         )
         compiled.invoke("pack", (*inputs, *out.values()))
         return out
@@ -113,7 +116,7 @@ def quantize(x: np.ndarray, fmt: Format, given: Given | None = None) -> Quantize
     }
     metadata = computed | stored
     out = Quantized(fmt, np.empty(x.shape, fmt.code_dtype), metadata["scales"], metadata.get("zeros"), stored)
-    compiled = kernel(_values_ir.quantize, core, fmt.rotation, fmt.row_types(type_), sharing, dim, element)
+    compiled = kernel(_values_ir.quantize, core, fmt.rotated(dim), fmt.row_types(type_), sharing, dim, element)
     compiled.invoke("quantize", (operand(x), *_operands(stored), out.codes, *computed.values()))
     return out
 
@@ -134,7 +137,7 @@ def count_saturated(x: np.ndarray, z: Quantized) -> np.ndarray:
     counts = np.zeros(x.shape[:2], np.int64)
     rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
     compiled = kernel(
-        _values_ir.count_saturated, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim, element
+        _values_ir.count_saturated, fmt.for_heads(heads).core, fmt.rotated(dim), rows, _sharing(fmt, heads), dim, element
     )
     compiled.invoke("count_saturated", (operand(x), *metadata, counts))
     return counts
@@ -151,6 +154,6 @@ def dequantize(z: Quantized) -> np.ndarray:
     fmt, (_, heads, _, dim) = z.format, z.codes.shape
     out = np.empty(z.codes.shape, np.float32)
     rows = fmt.row_types(fmt.rows_type(heads or fmt.heads or 1, dim))
-    compiled = kernel(_values_ir.dequantize, fmt.for_heads(heads).core, fmt.rotation, rows, _sharing(fmt, heads), dim)
+    compiled = kernel(_values_ir.dequantize, fmt.for_heads(heads).core, fmt.rotated(dim), rows, _sharing(fmt, heads), dim)
     compiled.invoke("dequantize", (z.codes, *metadata, out))
     return out

@@ -88,7 +88,9 @@ static nb::tuple parseFormat(const std::string &text) {
                         : nb::object(nb::int_(format.getHeads()));
   fields["scale"] = toTextOrNone(format.getScaleType());
   fields["center"] = toTextOrNone(format.getCenterType());
-  fields["rotation"] = format.getRotation();
+  fields["rotation"] = format.getRotation() == FormatAttr::kWholeAxis
+                           ? nb::object(nb::none())
+                           : nb::object(nb::int_(format.getRotation()));
   fields["rope"] = nb::str(stringifyRopeOrder(format.getRope()).data());
   fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
   fields["outer"] = toTextOrNone(format.getOuterScaleType());
@@ -135,23 +137,23 @@ static nb::tuple parseSegments(const std::string &text) {
   return nb::make_tuple(getInner(segments, "#kvq.segments<"), parts);
 }
 
-/// Name, format, rule, source and notes of each preset.
+/// Name, attribute, rule, source and notes of each preset.
 static nb::list getPresetTable() {
   nb::list table;
   auto text = [](StringRef string) { return string.str(); };
   for (const Preset &preset : getPresets())
-    table.append(nb::make_tuple(text(preset.name), text(preset.format),
+    table.append(nb::make_tuple(text(preset.name), preset.getAttribute(),
                                 text(preset.rule), text(preset.source),
                                 text(preset.notes)));
   return table;
 }
 
-/// The text of the format that the preset `name` stands for.
-static std::string getPresetFormat(const std::string &name) {
+/// The text of the attribute that the preset `name` stands for.
+static std::string getPresetAttribute(const std::string &name) {
   const Preset *preset = findPreset(name);
   if (!preset)
     throw Error(describeUnknownPreset(name));
-  return preset->format.str();
+  return preset->getAttribute();
 }
 
 CacheType python::parseCacheType(MLIRContext *context,
@@ -168,8 +170,8 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
-/// (name, shape, element type, alignment, given) of each storage component. A pool of
-/// `pages`, if given, is as large as that says.
+/// (name, shape, element type, alignment, given) of each storage component. A
+/// pool of `pages`, if given, is as large as that says.
 static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                    std::optional<int64_t> pages) {
   if (capacity < 0)
@@ -195,9 +197,24 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
   return components;
 }
 
+/// (type, which components of the whole) of the cache that each segment of a
+/// cache is.
+static nb::list getSegmentCaches(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType type = parseCacheType(context.get(), text);
+  nb::list caches;
+  for (auto [index, segment] : llvm::enumerate(type.getSegmentCaches())) {
+    nb::list components;
+    for (unsigned component : type.getSegmentComponents(index))
+      components.append(component);
+    caches.append(nb::make_tuple(toText(Type(segment)), components));
+  }
+  return caches;
+}
+
 /// How rows of `headDim` channels of a format are packed: (number of bytes of a
-/// row, whether a row is one group of tokens' rather than one token's) for each
-/// packed component, and whether scales and zeros are among what is packed.
+/// row, tokens that a row is for, whether it is a record) for each packed
+/// component, and whether scales and zeros are among what is packed.
 static nb::tuple getPackedRows(const std::string &format, int64_t headDim) {
   std::unique_ptr<MLIRContext> context = createContext();
   auto attr = parseFormatAttr(context.get(), format);
@@ -207,11 +224,12 @@ static nb::tuple getPackedRows(const std::string &format, int64_t headDim) {
   };
   if (failed(attr.verifyHeadDim(emitError, headDim)))
     unwrap(diagnostics.takeError("cannot pack rows"));
-  RowLayout layout = attr.getRowLayout(headDim);
+  RowLayout layout = attr.getRowLayout(headDim, /*elementType=*/Type());
   nb::list rows;
   for (const PackedRow *row : {&layout.codes, &layout.records})
     if (row->exists())
-      rows.append(nb::make_tuple(row->getBytes(), row == &layout.records));
+      rows.append(
+          nb::make_tuple(row->getBytes(), row->tokens, row == &layout.records));
   return nb::make_tuple(rows, layout.storesScales(), layout.storesZeros());
 }
 
@@ -256,14 +274,19 @@ void python::bindInspect(nb::module_ &module) {
       "cache is stored in, with pages for all sequences where their number is "
       "not "
       "given.");
-  module.def("packed_rows", &getPackedRows, nb::arg("format"),
-             nb::arg("head_dim"),
-             "([(bytes of a row, whether it is a group's), ...] of each packed "
-             "component, whether scales are packed, whether zeros are).");
+  module.def(
+      "packed_rows", &getPackedRows, nb::arg("format"), nb::arg("head_dim"),
+      "([(bytes of a row, tokens of a row, whether it is a record), ...] "
+      "of each packed component, whether scales are packed, whether "
+      "zeros are).");
   module.def("presets", &getPresetTable,
-             "(name, format, rule, source, notes) of each preset.");
-  module.def("preset_format", &getPresetFormat, nb::arg("name"),
-             "The text of the format that a preset stands for.");
+             "(name, attribute, rule, source, notes) of each preset.");
+  module.def("preset_attribute", &getPresetAttribute, nb::arg("name"),
+             "The text of the attribute that a preset stands for.");
+  module.def(
+      "segment_caches", &getSegmentCaches, nb::arg("type"),
+      "(type, indices of components) of the cache that each segment of a "
+      "cache is; one, the whole, where there are no segments.");
   module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
              nb::arg("data"),
              "Checks the bytes of a component that is given to a cache.");

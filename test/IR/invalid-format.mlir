@@ -42,7 +42,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field but rope with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
+// expected-error@+1 {{expected no other field but rope and layout with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center or rule}}
 #f = #kvq.format<codes = none, scale = f16>
 
 // -----
@@ -286,7 +286,7 @@ func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.format<codes = i4, group = [1
 
 // -----
 
-// expected-error@+1 {{expected no other field but rope with codes = none}}
+// expected-error@+1 {{expected no other field but rope and layout with codes = none: exact}}
 #f = #kvq.format<codes = none, heads = *>
 
 // -----
@@ -294,3 +294,8 @@ func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.format<codes = i4, group = [1
 #f = #kvq.format<codes = i4, group = [1, 32], heads = 3, scale = f16>
 // expected-error@+1 {{group of 3 heads does not divide 8 KV heads}}
 func.func private @f(!kvq.cache<1x8x8x64xf16, #f>)
+
+// -----
+
+// expected-error@+1 {{rotation of all channels needs a head_dim that is a power of two, got 96}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = hadamard<*>>>)

@@ -25,7 +25,7 @@
 
 // -----
 
-// expected-error@+1 {{expected one of codes, high, bias, tile, record, row, got 'nibbles'}}
+// expected-error@+1 {{expected one of codes, high, bias, block, tile, record, row, got 'nibbles'}}
 #a = #kvq.layout<nibbles = high>
 
 // -----
@@ -35,7 +35,7 @@
 
 // -----
 
-// expected-error@+1 {{expected one of codes, high, scale, zero, scale_zero, got 'norm'}}
+// expected-error@+1 {{expected one of codes, high, scale, zero, scale_zero, values, skip<bytes>, got 'norm'}}
 #a = #kvq.layout<record = [scale, norm]>
 
 // -----
@@ -80,7 +80,7 @@
 
 // -----
 
-// expected-error@+1 {{expected groups of one token with codes in a record, got 32 tokens}}
+// expected-error@+1 {{a record is that of a group: with codes in it expected blocks of 32 tokens, got 1}}
 #a = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<record = [scale, codes]>>
 
 // -----
@@ -100,7 +100,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field but rope with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
+// expected-error@+1 {{expected codes = none with a layout of a row of 'values' and 'skip<bytes>' alone, got #kvq.layout<codes = planar>}}
 #a = #kvq.format<codes = none, layout = #kvq.layout<codes = planar>>
 
 // -----
@@ -120,7 +120,7 @@ func.func private @f(!kvq.cache<1x1x8x64xf16, #kvq.format<codes = i3, group = [1
 
 // -----
 
-// expected-error@+1 {{expected no record with range static: no token has metadata of its own}}
+// expected-error@+1 {{expected no field 'scale' in a record with range static: no token has metadata of its own}}
 #a = #kvq.format<codes = i8, group = [*, 32], scale = f16, range = static, layout = #kvq.layout<record = [scale, codes]>>
 
 // -----
@@ -162,7 +162,7 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // -----
 
-// expected-error@+1 {{expected no record with range static: no token has metadata of its own}}
+// expected-error@+1 {{expected no field 'scale' in a record with range static: no token has metadata of its own}}
 #f = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static, layout = #kvq.layout<record = [codes, scale]>>
 
 // -----
@@ -215,5 +215,88 @@ func.func private @f(!kvq.cache<1x8x?x96xf16, #kvq.segments<[0:64] = #f, [64:96]
 func.func @as_tile_without_tiles(%c: !c, %i: index) {
   // expected-error@+1 {{as_tile needs a range within_page, of codes that lie in tiles}}
   %0:2 = kvq.load_tile %c <codes> at [%i, %i] tokens [%i to %i] {as_tile} : !c -> tensor<?x64xi8>, tensor<?x1xf16>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected a block of at least 1 token, got 0}}
+#a = #kvq.layout<block = [0, *]>
+
+// -----
+
+// expected-error@+1 {{expected a block of at least 1 channel or '*', got 0}}
+#a = #kvq.layout<block = [4, 0]>
+
+// -----
+
+// expected-error@+1 {{expected '*' as the channels of a block of one token, whose channels lie in order anyway, got 4}}
+#a = #kvq.layout<block = [1, 4]>
+
+// -----
+
+// expected-error@+1 {{expected to skip at least 1 byte, got 0}}
+#a = #kvq.layout<row = [codes, skip<0>]>
+
+// -----
+
+// expected-error@+1 {{expected a record with a field beside what it skips}}
+#a = #kvq.layout<row = [skip<3>, skip<4>]>
+
+// -----
+
+// expected-error@+1 {{block of 12 tokens does not divide the 32 tokens of a group}}
+#a = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<block = [12, 1]>>
+
+// -----
+
+// expected-error@+1 {{block of 16 tokens does not divide the 1 tokens of a group}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<block = [16, 1]>>
+
+// -----
+
+// expected-error@+1 {{a record is that of a group: with codes in it expected blocks of 32 tokens, got 16}}
+#a = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<block = [16, *], row = [scale, zero, codes]>>
+
+// -----
+
+// expected-error@+1 {{expected no field 'values' in the record, which is for codes = none, got i4}}
+#a = #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<row = [values, skip<3>]>>
+
+// -----
+
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [16, 3]>>
+// expected-error@+1 {{block of 3 channels does not divide head_dim 64}}
+func.func private @f(!kvq.cache<1x1x8x64xf16, #f, recent = 0>)
+
+// -----
+
+#f = #kvq.format<codes = ui3, group = [2, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [2, 1]>>
+// expected-error@+1 {{3-bit codes fill whole bytes only if 8 divides the elements of a block, got 4}}
+func.func private @f(!kvq.cache<1x1x8x2xf16, #f, recent = 0>)
+
+// -----
+
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [16, 1]>>
+func.func @parts_of_rows(%c: tensor<24x64xi8>, %b: tensor<2x256xi8>) {
+  // expected-error@+1 {{'kvq.pack' op rows of codes of 16 tokens do not hold 24 tokens}}
+  %0 = kvq.pack #f ins(%c : tensor<24x64xi8>) outs(%b : tensor<2x256xi8>) -> tensor<2x256xi8>
+  return
+}
+
+// -----
+
+func.func @exact_without_a_record(%c: tensor<8x64xf16>, %b: tensor<8x128xi8>) {
+  // expected-error@+1 {{'kvq.pack' op exact elements are stored as they are: expected a format with codes, or with a record}}
+  %0 = kvq.pack #kvq.format<codes = none> ins(%c : tensor<8x64xf16>) outs(%b : tensor<8x128xi8>) -> tensor<8x128xi8>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = none, layout = #kvq.layout<row = [values, skip<4>]>>
+func.func @exact_integers(%c: tensor<8x64xi8>, %b: tensor<8x68xi8>) {
+  // expected-error@+1 {{'kvq.pack' op expected exact elements of f16, bf16 or f32, got 'tensor<8x64xi8>'}}
+  %0 = kvq.pack #f ins(%c : tensor<8x64xi8>) outs(%b : tensor<8x68xi8>) -> tensor<8x68xi8>
   return
 }

@@ -98,7 +98,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field but rope with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center, rule or layout}}
+// expected-error@+1 {{expected no other field but rope and layout with codes = none: exact elements have no group, heads, scale, zero, range, rotate, center or rule}}
 #f = #kvq.format<codes = none, rule = #kvq.rule<ties = up>>
 
 // -----

@@ -62,9 +62,9 @@ func.func private @f(!kvq.cache<1x1x8x576xf16, 7>)
 // -----
 
 !c = !kvq.cache<1x1x8x64xf16, #kvq.format<codes = i8, group = [1, *], scale = f32>>
-func.func @split_of_a_whole(%c: !c) {
+func.func @segment_of_a_whole(%c: !c) {
   // expected-error@+1 {{expected a cache with segments, got '!kvq.cache<1x1x8x64xf16}}
-  %0:2 = kvq.split_segments %c : !c -> !c, !c
+  %0 = kvq.extract_segment %c[0] : !c -> !c
   return
 }
 
@@ -73,9 +73,9 @@ func.func @split_of_a_whole(%c: !c) {
 #a = #kvq.format<codes = i8, group = [1, *], scale = f32>
 !c = !kvq.cache<1x1x8x576xf16, #kvq.segments<[0:512] = #a, [512:576] = none>>
 !a = !kvq.cache<1x1x8x512xf16, #a>
-func.func @join_of_one(%a: !a) {
-  // expected-error@+1 {{expected 2 caches of segments, got 1}}
-  %0 = kvq.join_segments %a : !a -> !c
+func.func @segment_beyond(%c: !c) {
+  // expected-error@+1 {{expected a segment below 2, got 2}}
+  %0 = kvq.extract_segment %c[2] : !c -> !a
   return
 }
 
@@ -84,11 +84,54 @@ func.func @join_of_one(%a: !a) {
 #a = #kvq.format<codes = i8, group = [1, *], scale = f32>
 !c = !kvq.cache<1x1x8x576xf16, #kvq.segments<[0:512] = #a, [512:576] = none>>
 !a = !kvq.cache<1x1x8x512xf16, #a>
-func.func @join_of_others(%a: !a) {
+func.func @other_segment(%c: !c, %a: !a) {
   // expected-error@+1 {{expected a segment's cache of type '!kvq.cache<1x1x8x64xf16, #kvq.format<codes = none>>', got '!kvq.cache<1x1x8x512xf16}}
-  %0 = kvq.join_segments %a, %a : !a, !a -> !c
+  %0 = kvq.insert_segment %a into %c[1] : !a into !c
   return
 }
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+// expected-error@+1 {{expected field 'scale.0' once in the row of all segments, got it 0 times}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes.0, values.1]>>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+// expected-error@+1 {{expected the 3 fields of the segments in their row, got 4}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes.0, scale.0, zero.0, values.1]>>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+// expected-error@+1 {{expected a field and its segment, codes.0, high.0, scale.0, zero.0, scale_zero.0 or values.0, got 'codes'}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes, values.1]>>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+// expected-error@+1 {{field 'row' is given twice}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes.0, scale.0, values.1], row = [codes.0]>>)
+
+// -----
+
+#a = #kvq.format<codes = ui4, group = [8, 1], scale = f16, zero = min f16>
+// expected-error@+1 {{a row of all segments is one token's: expected groups of one token, got 8}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes.0, scale.0, zero.0, values.1]>, recent = 0>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32, layout = #kvq.layout<row = [codes, scale]>>
+// expected-error@+1 {{segments of a row have no record of their own, got #kvq.layout<codes = planar, row = [codes, scale]>}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes.0, scale.0, values.1]>>)
+
+// -----
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32>
+#s = #kvq.segments<[0:64] = #a, [64:96] = none, row = [codes.0, scale.0, values.1]>
+// expected-error@+1 {{tokens that are exact have no row of all segments: expected none of exact_first, recent and residual}}
+func.func private @f(!kvq.cache<1x1x8x96xf16, #s, recent = 4>)
 
 // -----
 

@@ -32,6 +32,7 @@
 // CHECK-DAG: #[[NONE:[a-z0-9]+]] = #kvq.format<codes = none>
 // CHECK-DAG: #[[STATIC:[a-z0-9]+]] = #kvq.format<codes = ui4, group = [*, 8], scale = f16, zero = min f16, range = static>
 // CHECK-DAG: #[[BEFORE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = absmax, rotate = hadamard<32>, center = bf16>
+// CHECK-DAG: #[[WHOLE:[a-z0-9]+]] = #kvq.format<codes = i4, group = [1, 32], scale = f16, range = absmax, rotate = hadamard<*>>
 // CHECK-DAG: ![[ROTATED:[a-z0-9]+]] = !kvq.cache<1x2x?x64xf16, #[[BEFORE]]>
 // CHECK-DAG: ![[STATIC_CACHE:[a-z0-9]+]] = !kvq.cache<2x3x?x16xf16, #[[STATIC]]>
 // CHECK-DAG: ![[EXACT:[a-z0-9]+]] = !kvq.cache<1x2x256x16xf32, #[[NONE]]>
@@ -56,6 +57,11 @@
 // CHECK-SAME: #[[I2]], #[[I4]], #[[I8]], #[[U2]], #[[U4]], #[[U8]], #[[NONE]]
 func.func private @formats() attributes {
   formats = [#i2, #i4, #i8, #u2, #u4, #u8, #none]}
+
+// CHECK-LABEL: func.func private @rotations
+// CHECK-SAME: #[[WHOLE]]
+func.func private @rotations() attributes {
+  formats = [#kvq.format<codes = i4, group = [1, 32], scale = f16, rotate = hadamard<*>>]}
 
 // CHECK-LABEL: func.func private @regions
 // CHECK-SAME: [#kvq.region<first>, #kvq.region<codes>, #kvq.region<recent>]

@@ -159,3 +159,58 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Words of 16 tokens: a step is a row of words.
+
+// CHECK-LABEL: func.func @unpack_words_of_tokens
+// CHECK: scf.for %[[T:.*]] = %c0 to %c4 step %c1
+// CHECK: tensor.extract_slice %arg0[%[[T]], 0] [1, 64] [1, 1] : tensor<4x64xi8> to tensor<1x64xi8>
+// CHECK: %[[FIRST:.*]] = affine.apply #{{.*}}(%[[T]])
+// CHECK: tensor.extract_slice %{{.*}}[%[[FIRST]], 0] [16, 16] [1, 1] : tensor<64x16xi8> to tensor<16x16xi8>
+// CHECK: kvq.unpack {{.*}} -> tensor<16x16xi8>
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16,
+                 layout = #kvq.layout<codes = stream, block = [16, 1]>>
+func.func @unpack_words_of_tokens(%b: tensor<4x64xi8>, %c: tensor<64x16xi8>) -> tensor<64x16xi8> {
+  %p = kvq.unpack #f ins(%b : tensor<4x64xi8>) outs(%c : tensor<64x16xi8>) -> tensor<64x16xi8>
+  return %p : tensor<64x16xi8>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %unpack = transform.structured.match ops{["kvq.unpack"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %p, %loop = transform.structured.tile_using_for %unpack tile_sizes [1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Words of tokens beside records of metadata: a step is a group, two rows of
+// words and a record.
+
+// CHECK-LABEL: func.func @pack_words_and_records
+// CHECK: scf.for %[[T:.*]] = %c0 to %c2 step %c1
+// CHECK-DAG: tensor.extract_slice %arg0[%{{.*}}, 0] [32, 16] [1, 1] : tensor<64x16xi8> to tensor<32x16xi8>
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%{{.*}}, 0] [2, 64] [1, 1] : tensor<4x64xi8> to tensor<2x64xi8>
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[T]], 0] [1, 64] [1, 1] : tensor<2x64xi8> to tensor<1x64xi8>
+// CHECK: kvq.pack {{.*}} -> tensor<2x64xi8>, tensor<1x64xi8>
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16,
+                 layout = #kvq.layout<codes = stream, block = [16, 1], record = [scale, zero]>>
+func.func @pack_words_and_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %z: tensor<2x16xf16>, %b: tensor<4x64xi8>,
+                                  %r: tensor<2x64xi8>) -> (tensor<4x64xi8>, tensor<2x64xi8>) {
+  %p:2 = kvq.pack #f ins(%c, %s, %z : tensor<64x16xi8>, tensor<2x16xf16>, tensor<2x16xf16>)
+      outs(%b, %r : tensor<4x64xi8>, tensor<2x64xi8>) -> tensor<4x64xi8>, tensor<2x64xi8>
+  return %p#0, %p#1 : tensor<4x64xi8>, tensor<2x64xi8>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %pack = transform.structured.match ops{["kvq.pack"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %p, %loop = transform.structured.tile_using_for %pack tile_sizes [1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -121,14 +121,15 @@ func.func @exact(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %kf: index,
 
 // CHECK-LABEL: func.func @segments
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<4x96xf32>
-// CHECK: %[[K:.*]]:2 = kvq.split_segments
-// CHECK: kvq.load_tile %[[K]]#0 <recent>
-// CHECK: kvq.load_tile %[[K]]#1 <codes>
+// CHECK: %[[K0:.*]] = kvq.extract_segment %{{.*}}[0]
+// CHECK: %[[K1:.*]] = kvq.extract_segment %{{.*}}[1]
+// CHECK: kvq.load_tile %[[K0]] <recent>
+// CHECK: kvq.load_tile %[[K1]] <codes>
 // CHECK: %[[Q0:.*]] = tensor.extract_slice %[[Q]][0, 0] [4, 64] [1, 1]
 // CHECK: %[[S0:.*]] = linalg.generic {{.*}} ins(%[[Q0]], %{{.*}} : tensor<4x64xf32>, tensor<?x64xf16>)
 // CHECK: %[[Q1:.*]] = tensor.extract_slice %[[Q]][0, 64] [4, 32] [1, 1]
 // CHECK: linalg.generic {{.*}} ins(%[[Q1]], %{{.*}} : tensor<4x32xf32>, tensor<?x32xf16>) outs(%[[S0]]
-// CHECK: kvq.load_tile %[[K]]#0 <codes>
+// CHECK: kvq.load_tile %[[K0]] <codes>
 // CHECK: %[[A0:.*]] = tensor.extract_slice %[[ACC:.*]][0, 0] [4, 64] [1, 1]
 // CHECK: %[[SUM0:.*]] = linalg.generic {{.*}} outs(%[[A0]]
 // CHECK: %[[ACC1:.*]] = tensor.insert_slice %[[SUM0]] into %[[ACC]][0, 0] [4, 64] [1, 1]

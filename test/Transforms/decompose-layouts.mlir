@@ -158,3 +158,75 @@ func.func @scale_and_zero(%r: tensor<?x36xi8>, %c: tensor<?x64xi8>, %s: tensor<?
       -> tensor<?x64xi8>, tensor<?x1xf32>, tensor<?x1xi8>
   return %0#0, %0#1, %0#2 : tensor<?x64xi8>, tensor<?x1xf32>, tensor<?x1xi8>
 }
+
+// -----
+
+// Words of tokens: codes are put in the order of channels, 16 tokens each, and
+// packed as any row is; a group's bytes are static.
+
+// CHECK-DAG: #[[READ:.*]] = affine_map<(d0, d1, d2) -> (d0, d2, d1)>
+// BUFFER-LABEL: func.func @pack_words_of_tokens
+// CHECK-LABEL: func.func @pack_words_of_tokens
+// CHECK-SAME: %[[C:.*]]: tensor<32x64xi8>, %[[B:.*]]: tensor<2x256xi8>
+// CHECK: %[[SPLIT:.*]] = tensor.expand_shape %[[C]] {{\[}}[0, 1], [2]] output_shape [2, 16, 64]
+// CHECK: %[[SCRATCH:.*]] = tensor.empty() : tensor<2x64x16xi8>
+// CHECK: %[[ORDERED:.*]] = linalg.generic {indexing_maps = [#[[READ]], #{{.*}}], {{.*}} ins(%[[SPLIT]] : {{.*}}) outs(%[[SCRATCH]] :
+// CHECK: %[[ELEMENTS:.*]] = tensor.collapse_shape %[[ORDERED]] {{\[}}[0], [1, 2]] : tensor<2x64x16xi8> into tensor<2x1024xi8>
+// CHECK: linalg.generic {{.*}} outs(%[[B]] : tensor<2x256xi8>)
+#f = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = stream, block = [16, 1]>>
+func.func @pack_words_of_tokens(%c: tensor<32x64xi8>, %b: tensor<2x256xi8>) -> tensor<2x256xi8> {
+  %r = kvq.pack #f ins(%c : tensor<32x64xi8>) outs(%b : tensor<2x256xi8>) -> tensor<2x256xi8>
+  return %r : tensor<2x256xi8>
+}
+
+// -----
+
+// Whole rows of tokens, one after the other, are a view.
+
+// CHECK-LABEL: func.func @unpack_rows_of_tokens
+// CHECK-SAME: %[[R:.*]]: tensor<1x2560xi8>, %[[C:.*]]: tensor<32x64xi8>
+// CHECK: tensor.extract_slice %[[R]][0, 512] [1, 2048] [1, 1]
+// CHECK: tensor.collapse_shape %{{.*}} {{\[}}[0], [1, 2]] : tensor<1x32x64xi8> into tensor<1x2048xi8>
+// CHECK-NOT: tensor.empty
+// CHECK: return
+// BUFFER-LABEL: func.func @unpack_rows_of_tokens
+// BUFFER-NOT: memref.alloc
+#g = #kvq.format<codes = ui8, group = [32, 1], scale = f32, zero = point f32,
+                 layout = #kvq.layout<block = [32, *], row = [scale, zero, codes]>>
+func.func @unpack_rows_of_tokens(%r: tensor<1x2560xi8>, %c: tensor<32x64xi8>, %s: tensor<1x64xf32>, %z: tensor<1x64xf32>)
+    -> (tensor<32x64xi8>, tensor<1x64xf32>, tensor<1x64xf32>) {
+  %0:3 = kvq.unpack #g ins(%r : tensor<1x2560xi8>) outs(%c, %s, %z : tensor<32x64xi8>, tensor<1x64xf32>, tensor<1x64xf32>)
+      -> tensor<32x64xi8>, tensor<1x64xf32>, tensor<1x64xf32>
+  return %0#0, %0#1, %0#2 : tensor<32x64xi8>, tensor<1x64xf32>, tensor<1x64xf32>
+}
+
+// -----
+
+// Exact elements in a record, whose other bytes are not touched.
+
+// CHECK-LABEL: func.func @pack_values
+// CHECK-SAME: %[[V:.*]]: tensor<?x32xbf16>, %[[R:.*]]: tensor<?x132xi8>
+// CHECK: %[[FIELD:.*]] = tensor.extract_slice %[[R]][0, 68] [%{{.*}}, 64] [1, 1]
+// CHECK: linalg.generic {{.*}} ins(%[[V]] : tensor<?x32xbf16>) outs(%{{.*}} : tensor<?x32x2xi8>)
+// CHECK: arith.bitcast %{{.*}} : bf16 to i16
+// CHECK: tensor.insert_slice %{{.*}} into %[[R]][0, 68] [%{{.*}}, 64] [1, 1]
+#v = #kvq.format<codes = none, layout = #kvq.layout<row = [skip<68>, values]>>
+func.func @pack_values(%v: tensor<?x32xbf16>, %r: tensor<?x132xi8>) -> tensor<?x132xi8> {
+  %0 = kvq.pack #v ins(%v : tensor<?x32xbf16>) outs(%r : tensor<?x132xi8>) -> tensor<?x132xi8>
+  return %0 : tensor<?x132xi8>
+}
+
+// -----
+
+// Scales of groups 0, 2, then 1, 3, in the map alone.
+
+// CHECK-DAG: #[[BYTE:.*]] = affine_map<(d0, d1) -> (d0, {{.*}}d1 mod 2{{.*}}d1 floordiv 2{{.*}})>
+// CHECK-LABEL: func.func @unpack_strided_scales
+// CHECK: linalg.generic {indexing_maps = [#[[BYTE]], #{{.*}}], {{.*}} outs(%{{.*}} : tensor<?x4xf8E4M3FN>)
+#s = #kvq.format<codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN, layout = #kvq.layout<codes = stream, row = [codes, scale<2>]>>
+func.func @unpack_strided_scales(%r: tensor<?x36xi8>, %c: tensor<?x64xi8>, %s: tensor<?x4xf8E4M3FN>)
+    -> (tensor<?x64xi8>, tensor<?x4xf8E4M3FN>) {
+  %0:2 = kvq.unpack #s ins(%r : tensor<?x36xi8>) outs(%c, %s : tensor<?x64xi8>, tensor<?x4xf8E4M3FN>)
+      -> tensor<?x64xi8>, tensor<?x4xf8E4M3FN>
+  return %0#0, %0#1 : tensor<?x64xi8>, tensor<?x4xf8E4M3FN>
+}

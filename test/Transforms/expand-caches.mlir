@@ -140,8 +140,8 @@ func.func @captured(%c: !c, %out: tensor<2x16x64xf16>) -> tensor<2x16x64xf16> {
 // CHECK:         %[[QUANTIZED:.*]] = arith.maxsi %[[BEYOND]], %[[C0]]
 // CHECK:         %[[FULL:.*]] = arith.divui %[[QUANTIZED]], %[[C32]]
 // CHECK:         %[[ROWS:.*]] = arith.muli %[[FULL]], %[[C32]]
-// CHECK:         %[[GROUPS:.*]] = arith.divui %[[ROWS]], %[[C32]]
 // CHECK:         %[[CODES:.*]] = bufferization.alloc_tensor(%[[ROWS]]) : tensor<1x3x?x32xi8>
+// CHECK:         %[[GROUPS:.*]] = arith.divui %[[ROWS]], %[[C32]]
 // CHECK:         %[[SCALES:.*]] = bufferization.alloc_tensor(%[[GROUPS]]) : tensor<1x3x?x64xf16>
 // CHECK:         %[[ZEROS:.*]] = bufferization.alloc_tensor(%[[GROUPS]]) : tensor<1x3x?x64xf16>
 // CHECK:         %[[FIRST:.*]] = bufferization.alloc_tensor() : tensor<1x3x4x64xf16>

@@ -314,6 +314,48 @@ func.func @other_scales(%q: tensor<1x4x1x64xf32>, %r: tensor<1x2x128x36xi8>, %s:
 
 // -----
 
+// Rows of several tokens: there are as many tokens as the rows hold.
+
+// CHECK-LABEL: func @rows_of_tokens
+// CHECK-SAME: %[[KB:[^:]+]]: tensor<1x2x?x256xi8>, %[[KS:[^:]+]]: tensor<1x2x?x64xf16>, %[[KZ:[^:]+]]: tensor<1x2x?x64xf16>, %[[VR:[^:]+]]: tensor<1x2x?x2560xi8>
+// CHECK-NOT: kvq.unpack
+// CHECK: %[[KC:.+]] = kvq.from_components %[[KB]], %[[KS]], %[[KZ]],
+// CHECK: %[[KROWS:.+]] = tensor.dim %[[KB]], %c2
+// CHECK: %[[KTOKENS:.+]] = arith.muli %[[KROWS]], %c16
+// CHECK: %[[KCOUNT:.+]] = arith.index_cast %[[KTOKENS]]
+// CHECK: %[[KFLUSHED:.+]] = tensor.from_elements %[[KCOUNT]]
+// CHECK: %[[VC:.+]] = kvq.from_components %[[VR]],
+// CHECK: %[[VROWS:.+]] = tensor.dim %[[VR]], %c2
+// CHECK: %[[VTOKENS:.+]] = arith.muli %[[VROWS]], %c32
+// CHECK: %[[VCOUNT:.+]] = arith.index_cast %[[VTOKENS]]
+// CHECK: %[[VFLUSHED:.+]] = tensor.from_elements %[[VCOUNT]]
+// CHECK: kvq.attention ins(%{{.*}}, %[[KC]], %[[VC]] : {{.*}} key_flushed(%[[KFLUSHED]] : {{.*}}) value_flushed(%[[VFLUSHED]] :
+#k = #kvq.format<codes = ui2, group = [32, 1], scale = f16, zero = min f16,
+                 layout = #kvq.layout<codes = stream, block = [16, 1]>>
+#v = #kvq.format<codes = ui8, group = [32, 1], scale = f32, zero = point f32,
+                 layout = #kvq.layout<block = [32, *], row = [scale, zero, codes]>>
+func.func @rows_of_tokens(%q: tensor<1x4x1x64xf32>, %kb: tensor<1x2x?x256xi8>, %ks: tensor<1x2x?x64xf16>,
+    %kz: tensor<1x2x?x64xf16>, %vr: tensor<1x2x?x2560xi8>, %n: tensor<1xi64>, %tokens: index, %groups: index,
+    %out: tensor<1x4x1x64xf32>) -> tensor<1x4x1x64xf32> {
+  %kc0 = tensor.empty(%tokens) : tensor<1x2x?x64xi8>
+  %kc = kvq.unpack #k ins(%kb : tensor<1x2x?x256xi8>) outs(%kc0 : tensor<1x2x?x64xi8>) -> tensor<1x2x?x64xi8>
+  %k0 = tensor.empty(%tokens) : tensor<1x2x?x64xf32>
+  %k = kvq.dequantize #k ins(%kc, %ks, %kz : tensor<1x2x?x64xi8>, tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16>)
+      outs(%k0 : tensor<1x2x?x64xf32>) -> tensor<1x2x?x64xf32>
+  %vs0 = tensor.empty(%groups) : tensor<1x2x?x64xf32>
+  %vz0 = tensor.empty(%groups) : tensor<1x2x?x64xf32>
+  %vc:3 = kvq.unpack #v ins(%vr : tensor<1x2x?x2560xi8>)
+      outs(%kc0, %vs0, %vz0 : tensor<1x2x?x64xi8>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>)
+      -> tensor<1x2x?x64xi8>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>
+  %v = kvq.dequantize #v ins(%vc#0, %vc#1, %vc#2 : tensor<1x2x?x64xi8>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>)
+      outs(%k0 : tensor<1x2x?x64xf32>) -> tensor<1x2x?x64xf32>
+  %0 = kvq.attention ins(%q, %k, %v : tensor<1x4x1x64xf32>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>)
+      lengths(%n : tensor<1xi64>) outs(%out : tensor<1x4x1x64xf32>) {scale = 0.125 : f32} -> tensor<1x4x1x64xf32>
+  return %0 : tensor<1x4x1x64xf32>
+}
+
+// -----
+
 #k = #kvq.format<codes = i8, group = [1, *], scale = f32>
 
 // Keys that attention turns by RoPE become a cache of keys before it; what is turned

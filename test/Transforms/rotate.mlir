@@ -69,11 +69,13 @@ func.func @decode(%q: tensor<1x8x1x64xf32>, %k: !kc, %v: !vc, %n: tensor<1xi64>,
 
 // TILE-LABEL: func.func @segments
 // TILE-SAME:    %[[Q:[^:]*]]: tensor<4x72xf32>, %[[C:[^:]*]]: !{{[^,]*}},
-// TILE:         %[[K:.*]]:3 = kvq.split_segments %[[C]]
-// TILE:         %[[V:.*]]:3 = kvq.split_segments %[[C]]
+// TILE:         %[[K0:.*]] = kvq.extract_segment %[[C]][0]
+// TILE:         %[[K2:.*]] = kvq.extract_segment %[[C]][2]
+// TILE:         %[[V0:.*]] = kvq.extract_segment %[[C]][0]
+// TILE:         %[[V2:.*]] = kvq.extract_segment %[[C]][2]
 // TILE:         %[[Q0:.*]] = tensor.extract_slice %[[Q]][0, 0] [4, 32]
 // TILE:         %[[P0:.*]] = tensor.extract_slice %[[STORED:.*]][0, 0] [4, 32]
-// TILE:         %[[SIGNS:.*]] = kvq.load_given %[[K]]#0 <signs>
+// TILE:         %[[SIGNS:.*]] = kvq.load_given %[[K0]] <signs>
 // TILE:         %[[HQ:.*]] = kvq.rotate hadamard<32> ins(%[[Q0]], %[[SIGNS]] : {{.*}}) outs(%[[P0]] :
 // TILE:         %[[S0:.*]] = tensor.insert_slice %[[HQ]] into %[[STORED]][0, 0] [4, 32]
 // TILE:         %[[Q1:.*]] = tensor.extract_slice %[[Q]][0, 32] [4, 8]
@@ -81,17 +83,17 @@ func.func @decode(%q: tensor<1x8x1x64xf32>, %k: !kc, %v: !vc, %n: tensor<1xi64>,
 // TILE:         %[[S1:.*]] = tensor.insert_slice %[[COPY]] into %[[S0]][0, 32] [4, 8]
 // TILE:         %[[S2:.*]] = tensor.insert_slice %{{.*}} into %[[S1]][0, 40] [4, 32]
 // TILE:         %[[Q2:.*]] = tensor.extract_slice %[[Q]][0, 40] [4, 32]
-// TILE:         %[[MEANS:.*]] = kvq.load_given %[[K]]#2 <means>
+// TILE:         %[[MEANS:.*]] = kvq.load_given %[[K2]] <means>
 // TILE:         %[[MU:.*]] = tensor.collapse_shape %[[MEANS]]
 // TILE:         %[[BIAS:.*]] = linalg.generic {{.*}} ins(%[[Q2]], %[[MU]] : tensor<4x32xf32>, tensor<32xf16>)
 // TILE:         %[[LOOP:.*]]:3 = scf.for
 // TILE:           kvq.partial_attention ins(%[[S2]], {{.*}} bias(%[[BIAS]] : tensor<4xf32>)
 // TILE:         %[[A0:.*]] = tensor.extract_slice %[[LOOP]]#0[0, 0] [4, 32]
-// TILE:         %[[VS:.*]] = kvq.load_given %[[V]]#0 <signs>
+// TILE:         %[[VS:.*]] = kvq.load_given %[[V0]] <signs>
 // TILE:         %[[BACK:.*]] = kvq.rotate hadamard<32> inverse ins(%[[A0]], %[[VS]]
 // TILE:         %[[ACC:.*]] = tensor.insert_slice %[[BACK]] into %[[LOOP]]#0[0, 0] [4, 32]
 // TILE:         %[[A2:.*]] = tensor.extract_slice %[[ACC]][0, 40] [4, 32]
-// TILE:         %[[VM:.*]] = kvq.load_given %[[V]]#2 <means>
+// TILE:         %[[VM:.*]] = kvq.load_given %[[V2]] <means>
 // TILE:         linalg.generic {{.*}} ins(%[[LOOP]]#2, %{{.*}} : tensor<4xf32>, tensor<32xf16>) outs(%[[A2]]
 // TILE:         tensor.insert_slice %{{.*}} into %[[ACC]][0, 40] [4, 32]
 // TILE:         kvq.merge_partials

@@ -6,15 +6,17 @@
 
 // CHECK-LABEL: func.func @append
 // CHECK-SAME: %[[X:.*]]: tensor<2x1x?x96xf16>, %[[C:.*]]: !{{.*}}, %[[N:.*]]: tensor<2xi64>, %[[F:.*]]: tensor<2xi64>, %[[S:.*]]: tensor<2x1xi64>
-// CHECK: %[[PARTS:.*]]:2 = kvq.split_segments %[[C]]
+// CHECK: %[[PART0:.*]] = kvq.extract_segment %[[C]][0]
 // CHECK: %[[X0:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 0] [2, 1, %{{.*}}, 64] [1, 1, 1, 1] : tensor<2x1x?x96xf16> to tensor<2x1x?x64xf16>
-// CHECK: %[[A:.*]], %[[SATURATED:.*]] = kvq.append ins(%[[X0]] : {{.*}}) lengths(%[[N]] : {{.*}}) flushed(%[[F]] : {{.*}}) counts(%[[N]] : {{.*}}) saturated(%[[S]] : {{.*}}) into(%[[PARTS]]#0
+// CHECK: %[[A:.*]], %[[SATURATED:.*]] = kvq.append ins(%[[X0]] : {{.*}}) lengths(%[[N]] : {{.*}}) flushed(%[[F]] : {{.*}}) counts(%[[N]] : {{.*}}) saturated(%[[S]] : {{.*}}) into(%[[PART0]] :
+// CHECK: %[[C0:.*]] = kvq.insert_segment %[[A]] into %[[C]][0]
+// CHECK: %[[PART1:.*]] = kvq.extract_segment %[[C0]][1]
 // CHECK: %[[X1:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 64] [2, 1, %{{.*}}, 32] [1, 1, 1, 1] : tensor<2x1x?x96xf16> to tensor<2x1x?x32xf16>
-// CHECK: %[[B:.*]] = kvq.append ins(%[[X1]] : {{.*}}) lengths(%[[N]] : {{.*}}) counts(%[[N]] : {{.*}}) into(%[[PARTS]]#1
-// CHECK: %[[JOINED:.*]] = kvq.join_segments %[[A]], %[[B]]
-// CHECK: return %[[JOINED]], %[[SATURATED]]
+// CHECK: %[[B:.*]] = kvq.append ins(%[[X1]] : {{.*}}) lengths(%[[N]] : {{.*}}) counts(%[[N]] : {{.*}}) into(%[[PART1]] :
+// CHECK: %[[C1:.*]] = kvq.insert_segment %[[B]] into %[[C0]][1]
+// CHECK: return %[[C1]], %[[SATURATED]]
 // EXPAND-LABEL: func.func @append
-// EXPAND-NOT: kvq.split_segments
+// EXPAND-NOT: segment
 // EXPAND: kvq.quantize
 // EXPAND: return
 #f = #kvq.format<codes = i8, group = [1, 32], scale = f16, range = clip<0.9>>
@@ -28,14 +30,15 @@ func.func @append(%x: tensor<2x1x?x96xf16>, %c: !c, %n: tensor<2xi64>, %f: tenso
 
 // -----
 
-// CHECK-DAG: ![[CODED_CACHE:[a-z0-9]+]] = !kvq.cache<2x1x?x64xf16, #{{.*}}, recent = 8>
-// CHECK-DAG: ![[EXACT_CACHE:[a-z0-9]+]] = !kvq.cache<2x1x?x32xf16, #{{.*}}>
 // CHECK-LABEL: func.func @empty_and_reorder
-// CHECK: %[[CODED:.*]] = kvq.empty(%{{.*}}) : ![[CODED_CACHE]]
-// CHECK: %[[EXACT:.*]] = kvq.empty(%{{.*}}) : ![[EXACT_CACHE]]
-// CHECK: kvq.join_segments %[[CODED]], %[[EXACT]]
-// CHECK: kvq.reorder ins(%{{.*}}#0 : {{.*}}) sources(%{{.*}}) lengths(%{{.*}}) flushed(%{{.*}}) into(
-// CHECK: kvq.reorder ins(%{{.*}}#1 : {{.*}}) sources(%{{.*}}) lengths(%{{.*}} : tensor<2xi64>) into(
+// CHECK-SAME: %[[C:.*]]: !{{.*}}, %{{.*}}: index
+// CHECK: %[[EMPTY:.*]] = kvq.empty(
+// CHECK: %[[TO0:.*]] = kvq.extract_segment %[[EMPTY]][0]
+// CHECK: %[[FROM0:.*]] = kvq.extract_segment %[[C]][0]
+// CHECK: kvq.reorder ins(%[[FROM0]] : {{.*}}) sources(%{{.*}}) lengths(%{{.*}}) flushed(%{{.*}}) into(%[[TO0]] :
+// CHECK: %[[TO1:.*]] = kvq.extract_segment %{{.*}}[1]
+// CHECK: %[[FROM1:.*]] = kvq.extract_segment %[[C]][1]
+// CHECK: kvq.reorder ins(%[[FROM1]] : {{.*}}) sources(%{{.*}}) lengths(%{{.*}} : tensor<2xi64>) into(%[[TO1]] :
 // EXPAND-LABEL: func.func @empty_and_reorder
 #f = #kvq.format<codes = i8, group = [1, 32], scale = f16>
 !c = !kvq.cache<2x1x?x96xf16, #kvq.segments<[0:64] = #f, [64:96] = none>, recent = 8>
@@ -44,4 +47,38 @@ func.func @empty_and_reorder(%c: !c, %size: index, %n: tensor<2xi64>) -> !c {
   %r = kvq.reorder ins(%c : !c) sources(%n : tensor<2xi64>) lengths(%n : tensor<2xi64>) flushed(%n : tensor<2xi64>)
       into(%empty : !c) -> !c
   return %r : !c
+}
+
+// -----
+
+// A row of all segments is one component. Each segment is appended to its bytes
+// of it; it is moved once.
+
+// CHECK-LABEL: func.func @row
+// CHECK: kvq.append {{.*}} into(
+// CHECK: kvq.insert_segment
+// CHECK: kvq.append {{.*}} into(
+// CHECK: kvq.insert_segment
+// CHECK: kvq.shift
+// CHECK-NOT: kvq.shift
+// EXPAND-LABEL: func.func @row
+// EXPAND-SAME: %[[X:.*]]: tensor<1x1x?x96xf16>, %[[R:.*]]: tensor<1x1x?x132xi8>, %{{.*}}: tensor<1xi64>
+// EXPAND: %[[X0:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 0] [1, 1, %{{.*}}, 64]
+// EXPAND: %[[R0:.*]] = scf.for {{.*}} iter_args(%[[IN0:.*]] = %[[R]])
+// EXPAND: tensor.extract_slice %[[X0]][0, 0, %{{.*}}, 0] [1, 1, 1, 64]
+// EXPAND: tensor.extract_slice %[[IN0]][0, 0, %{{.*}}, 0] [1, 1, 1, 132]
+// EXPAND: kvq.pack #{{.*}} ins(%{{.*}} : tensor<1x64xi8>, tensor<1x1xf32>) outs(%{{.*}} : tensor<1x132xi8>)
+// EXPAND: %[[X1:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 64] [1, 1, %{{.*}}, 32]
+// EXPAND: %[[R1:.*]] = scf.for {{.*}} iter_args(%[[IN1:.*]] = %[[R0]])
+// EXPAND: tensor.extract_slice %[[X1]][0, 0, %{{.*}}, 0] [1, 1, 1, 32]
+// EXPAND: tensor.extract_slice %[[IN1]][0, 0, %{{.*}}, 0] [1, 1, 1, 132]
+// EXPAND: kvq.pack #{{.*}} ins(%{{.*}} : tensor<1x32xf16>) outs(%{{.*}} : tensor<1x132xi8>)
+// EXPAND: scf.for {{.*}} iter_args(%{{.*}} = %[[R1]])
+// EXPAND-NOT: scf.for {{.*}} iter_args(%{{.*}} = %[[R1]])
+#f = #kvq.format<codes = i8, group = [1, *], scale = f32>
+!c = !kvq.cache<1x1x?x96xf16, #kvq.segments<[0:64] = #f, [64:96] = none, row = [codes.0, scale.0, values.1]>>
+func.func @row(%x: tensor<1x1x?x96xf16>, %c: !c, %n: tensor<1xi64>) -> !c {
+  %r = kvq.append ins(%x : tensor<1x1x?x96xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+  %s = kvq.shift drop(%n, %n : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>) into(%r : !c) -> !c
+  return %s : !c
 }

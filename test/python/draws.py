@@ -41,7 +41,7 @@ VALUES: dict[str, tuple] = {
     "scale": (*SCALES, "f8E4M3FN of f32"),
     "zero": ("", *ZEROS),
     "range": ("", "clip<0.9>", "search<3>", *CODEBOOK_RANGES, "static"),
-    "rotate": ("", "hadamard<16>"),
+    "rotate": ("", "hadamard<16>", "hadamard<*>"),
     "center": ("", "bf16"),
     "rope": ("post", "half", "interleaved", "some halves", "some interleaved"),
     "span": ("", "2", "*"),  # KV heads of a group
@@ -53,7 +53,7 @@ VALUES: dict[str, tuple] = {
         "metadata = unrounded, scale = nearest",
         "bounds = full, extremum = signed, scale = nearest",
     ),
-    "layout": ("", "stream", "bias", "record", "row", "pairs"),
+    "layout": ("", "stream", "bias", "record", "row", "pairs", "blocks", "block row"),
     "window": ("none", "recent = 0", "recent", "residual"),
     "exact_first": (0, 3),
     "storage": ("contiguous", "pages", "given pages", "ring", "ring of pages"),
@@ -82,7 +82,8 @@ def _has_meaning(codes: str, rule: str) -> bool:
     return "signed" not in rule or codes.startswith("i")
 
 
-RECORDS = ("record", "row", "pairs")  # layouts with metadata in records
+RECORDS = ("record", "row", "pairs", "block row")  # layouts with metadata in records
+BLOCKS = ("blocks", "block row")  # layouts with the codes of several tokens in a row
 
 # Pairs of fields, and whether values of both go together.
 TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
@@ -99,16 +100,18 @@ TOGETHER: dict[tuple[str, str], Callable[[object, object], bool]] = {
     ("span", "heads"): lambda span, heads: span != "2" or heads == 2,
     ("codes", "layout"): lambda codes, layout: {"bias": codes[0] == "i", "pairs": codes in UNSIGNED}.get(layout, True),
     ("range", "layout"): lambda range_, layout: (layout not in ("bias", "pairs") or range_ not in CODEBOOK_RANGES)
-    and (layout not in RECORDS or range_ != "static"),
+    and (layout not in RECORDS + BLOCKS or range_ != "static"),
+    ("window", "layout"): lambda window, layout: layout not in BLOCKS or window != "none",
     ("span", "layout"): lambda span, layout: layout not in RECORDS or not span,
     ("rule", "layout"): lambda rule, layout: layout != "pairs" or "signed" not in rule,
     ("zero", "layout"): lambda zero, layout: {"bias": not zero, "pairs": bool(zero)}.get(layout, True),
-    ("group", "layout"): lambda group, layout: layout not in RECORDS
-    or group.startswith("1,")
-    or (layout == "pairs" and not group.startswith("*")),
+    ("group", "layout"): lambda group, layout: not group.startswith(("1,", "*"))
+    if layout in BLOCKS
+    else layout not in RECORDS or group.startswith("1,") or (layout == "pairs" and not group.startswith("*")),
     ("group", "rule"): lambda group, rule: not (group.startswith("*") and "scale" in rule),
     ("group", "range"): lambda group, range_: group.startswith("*") == (range_ == "static"),
     ("group", "window"): lambda group, window: window != "none" or group.startswith(("1,", "*")),
+    ("rotate", "dim"): lambda rotate, dim: "*" not in rotate or dim in (64, 128),
     ("rotate", "rope"): lambda rotate, rope: not rotate or rope == "post",
     ("center", "rope"): lambda center, rope: not center or rope == "post",
     ("rope", "side"): lambda rope, side: rope == "post" or side == "keys",
@@ -246,6 +249,7 @@ def format_text(case: Fields) -> str:
     if not case["layout"]:
         return text
     metadata = ["scale"] + ["zero"] * bool(case["zero"])
+    tokens = case["group"].partition(",")[0]
     codes = ["codes"] + ["high"] * (kvq.Format(text).bits in (3, 5, 6))
     layout = {
         "stream": "codes = stream",
@@ -253,6 +257,8 @@ def format_text(case: Fields) -> str:
         "record": f"record = [{', '.join(metadata + codes)}]",
         "row": f"codes = stream, row = [{', '.join(['codes', *metadata])}]",
         "pairs": "record = [scale, zero]",
+        "blocks": f"codes = stream, block = [{tokens}, 1]",
+        "block row": f"block = [{tokens}, *], row = [{', '.join([*metadata, *codes])}]",
     }[case["layout"]]
     return f"{text}, layout = #kvq.layout<{layout}>"
 
@@ -325,7 +331,7 @@ def check_storage(cache: kvq.Cache, oracle: reference.Cache) -> None:
     """The stored bytes are the oracle's codes and metadata."""
     assert cache.lengths.tolist() == oracle.lengths.tolist()
     assert cache.flushed.tolist() == oracle.flushed.tolist()
-    for b, flushed in enumerate(cache.flushed.tolist()):
+    for b in range(cache.batch):
         for name, part in expected_storage(oracle, b).items():
-            stored = stored_rows(cache, name, b, flushed if name == "codes" else flushed // cache.format.tokens)
+            stored = stored_rows(cache, name, b, part.shape[-2])
             assert same(stored.view(part.dtype), part), f"{name} of sequence {b}"

@@ -157,6 +157,9 @@ def test_the_table_of_the_attribute():
         "row = [codes, scale]": "3142003c",
     }.items():
         assert as_hex(given(text(signed, layout), four, one)) == [expected], layout
+    pairs = text("codes = i4, group = [2, 2], scale = f16", "codes = stream, block = [2, {}]")
+    for channels, expected in (("1", "3142"), ("*", "2143")):
+        assert as_hex(given(pairs.format(channels), np.int8([[1, 2], [3, 4]]), one)) == [expected], channels
     unsigned = "codes = ui{}, group = [1, 8], scale = f16, zero = min f16"
     for bits, first, layout, expected in (
         (4, 0, "codes = stream<8, 2>", "20643175"),
@@ -174,7 +177,7 @@ def test_the_table_of_the_attribute():
 
 def check_bytes(fmt: str, dim: int, rng: np.random.Generator) -> None:
     """What is packed, against the reference."""
-    z = drawn(kvq.Format(fmt), dim, 3, rng)
+    z = drawn(kvq.Format(fmt), dim, 3 * kvq.Format(fmt).tokens, rng)
     expected = reference.pack_rows(z.codes, z.scales, z.zeros, z.format.bits, reference.Format.parse(fmt).layout)
     found = z.packed_components()
     assert found.keys() == expected.keys()
@@ -213,7 +216,7 @@ def draw_layout(rng: np.random.Generator) -> tuple[str, dict]:
     bits = int(rng.choice([2, 3, 4, 5, 6, 8]))
     signed = bool(rng.integers(2))
     zero = "" if signed else str(rng.choice([", zero = min f16", ", zero = point f32", ", zero = point ui8"]))
-    tokens = int(rng.choice([1, 1, 1, 8]))
+    tokens = int(rng.choice([1, 1, 8, 16]))
     channels = int(rng.choice([16, 32, 64]))
     scale = str(rng.choice(["f16", "bf16", "f32"]))
     order = str(rng.choice(["planar", "planar<16>", "stream", "stream<16, 4>", "reversed"]))
@@ -225,13 +228,20 @@ def draw_layout(rng: np.random.Generator) -> tuple[str, dict]:
         parts.append(f"high = {rng.choice(['stream', 'planar<8>', 'reversed'])}")
     if signed and rng.integers(2):
         parts.append("bias")
-    fields = ["scale"] + ["zero"] * bool(zero)
+    scope = str(rng.choice(["record", "row"]))
+    stride = str(rng.choice(["", "<2>"])) if scope == "row" and channels < 64 else ""
+    fields = [f"scale{stride}"] + [f"zero{stride}"] * bool(zero)
     if scale == "f32" and zero.endswith("ui8") and rng.integers(2):
         fields = ["scale_zero"]
-    if tokens == 1 and rng.integers(4):
-        fields += ["codes"] + ["high"] * cut
-    if len(fields) > 1 and rng.integers(4):
-        parts.append(f"{rng.choice(['record', 'row'])} = [{', '.join(rng.permutation(fields))}]")
+    has_codes = bool(rng.integers(4))
+    fields += (["codes"] + ["high"] * cut) * has_codes + ["skip<3>"] * (not rng.integers(4))
+    has_record = len(fields) > 1 and bool(rng.integers(4))
+    tile = int(rng.choice([1, 2, 8])) if tokens > 1 else 1
+    if has_record:
+        parts.append(f"{scope} = [{', '.join(rng.permutation(fields))}]")
+        tile = tokens if has_codes else tile
+    if tile > 1:
+        parts.append(f"block = [{tile}, {rng.choice(['*', '1', '4'])}]")
     fields = f"codes = {'' if signed else 'u'}i{bits}, group = [{tokens}, {channels}], scale = {scale}{zero}"
     windows = {"exact_first": int(rng.integers(3)), "recent": int(rng.integers(4))}
     return text(fields, ", ".join(parts)), windows
@@ -240,7 +250,7 @@ def draw_layout(rng: np.random.Generator) -> tuple[str, dict]:
 def test_random_layouts_pack_as_the_reference(rng):
     for _ in range(6):
         fmt = draw_layout(rng)[0]
-        check_bytes(fmt, int(rng.choice([64, 5 * kvq.Format(fmt).group[1]])), rng)
+        check_bytes(fmt, int(rng.choice([64, 6 * kvq.Format(fmt).group[1]])), rng)
 
 
 # --- Caches --------------------------------------------------------------------------------------------------------
@@ -279,9 +289,9 @@ def check_storage(ours: kvq.Cache, oracle: reference.Cache) -> None:
     for b in range(ours.batch):
         flushed = int(ours.flushed[b])
         parts = oracle.codes(b), oracle.scales(b), oracle.zeros(b)
-        expected = reference.pack_rows(*parts, ours.format.bits, oracle.fmt.layout)
+        expected = reference.pack_rows(*parts, ours.format.bits, oracle.fmt.layout, skipped=0xFF)
         for name, part in expected.items():
-            rows = flushed if name == "codes" else flushed // n
+            rows = flushed // (oracle.fmt.layout.block[0] if name == "codes" else n)
             stored = storage[name][b].view(np.uint8)
             assert np.array_equal(stored[:, :rows], part), (str(ours.format), name)
             assert np.all(stored[:, rows:] == 0xFF), "rows of no token are written"
@@ -308,6 +318,26 @@ def test_records_in_pages_and_rings(storage, rng):
     assert set(caches[0].storage()) == {"records"}
     found, expected = (kvq.attention(q, cache, cache) for cache in caches)
     assert np.array_equal(found, expected) and not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("storage", [dict(page=32), dict(ring=48, keep_first=7), {}])
+def test_tiles_of_tokens(storage, rng):
+    """Words of tokens, and records of token groups, give what planar rows give, wherever tiles of attention begin."""
+    fields = "codes = ui2, group = [16, 1], scale = f16, zero = min f16"
+    layouts = ["codes = stream, block = [16, 1]", "codes = stream, block = [8, 4]", "block = [16, *], row = [scale, zero, codes]"]
+    x, q = rng.standard_normal((2, 2, 90, 64), np.float32), rng.standard_normal((2, 2, 2, 64), np.float32)
+    results = []
+    for fmt in (fields, text(fields, str(rng.choice(layouts)))):
+        cache = kvq.Cache(2, 2, 96, 64, kvq.Format(fmt), exact_first=3, recent=5, fill=0xFF, **storage)
+        for begin, end in ((0, 40), (40, 90)):
+            cache.append(x[:, :, begin:end], [end - begin, (end - begin) // 2])
+        if not storage:
+            cache.shift([3, 19], [32, 0])
+        values = kvq.Cache(2, 2, 96, 64, kvq.Format("codes = i8, group = [1, 32], scale = f16"), exact_first=7, **storage)
+        values.append(x[:, :, : cache.lengths.max()], cache.lengths.tolist())
+        results.append((cache.dequantize(), kvq.attention(q, cache, values, splits=3)))
+    (rows, out), (tiled_rows, tiled_out) = results
+    assert np.array_equal(rows, tiled_rows) and np.array_equal(out, tiled_out) and not np.isnan(out).any()
 
 
 def test_reports_split_records(rng):

@@ -3,104 +3,20 @@
 import json
 from pathlib import Path
 
+import engines
 import gguf
 import numpy as np
 import pytest
+from engines import GIVEN, GIVEN_VECTORS, ORACLES, VECTORS, raw
 
 import kvq_mlir as kvq
 from kvq_mlir import __main__ as command_line
 from kvq_mlir import _kvq, formats, reference
-from kvq_mlir.reference.layouts import ggml, kivi, lmdeploy, mla, mlx, mx, nvfp4, onnxruntime, openvino, vllm, words
+from kvq_mlir.reference.layouts import mla, vllm, words
 
 NAMES = [name for name, *_ in _kvq.presets()]
-B = np.float32([-3, -1, 0, 1, 2.5, 4.5, 12, 7.4])
-J = np.arange(32)
-GRID = [0.0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7]
-FP4_BLOCK = np.float32([*GRID, *(-v for v in GRID)])
-
-
-def raw(x: np.ndarray) -> np.ndarray:
-    """The bytes of each row."""
-    x = np.ascontiguousarray(x)
-    return x.view(np.uint8).reshape(*x.shape[:-1], -1)
-
-
-def f16(x: np.ndarray) -> np.ndarray:
-    return raw(reference.FloatType.named("f16").encode(x))
-
-
-def mx_parts(element: str):
-    bits = reference.FloatType.named(element).bits
-
-    def parts(x: np.ndarray) -> dict[str, np.ndarray]:
-        scales, codes = mx.quantize(x, element)
-        return {"codes": words.bitstream(codes, bits), "scales": scales}
-
-    return parts
-
-
-def mlx_parts(bits: int):
-    def parts(x: np.ndarray) -> dict[str, np.ndarray]:
-        codes, scales, biases = mlx.affine(x, bits, 64)
-        return {"codes": codes, "scales": f16(scales), "zeros": f16(biases)}
-
-    return parts
-
-
-def kivi_parts(x: np.ndarray) -> dict[str, np.ndarray]:
-    return dict(zip(("codes", "scales", "zeros"), map(raw, kivi.values(x, 2, 32)), strict=True))
-
-
-def mla_latent(x: np.ndarray) -> np.ndarray:
-    """The part of the latent of a row of 656 bytes."""
-    rope = np.zeros((*x.shape[:-1], mla.ROPE), np.float32)
-    return mla.fp8_row(np.concatenate([x, rope], axis=-1))[..., :528]
-
-
-def records(pack):
-    return lambda x: {"records": pack(x)}
-
-
-def with_pairs(pack, bits: int):
-    return lambda x: dict(zip(("codes", "records"), pack(x, bits), strict=True))
-
-
-# The bytes of each component, by preset.
-ORACLES = {
-    **{f"ggml.{name}": records(getattr(ggml, name)) for name in ("q8_0", "q4_0", "q4_1", "q5_0", "q5_1")},
-    **{f"ggml.{name}": records(getattr(ggml, name)) for name in ("iq4_nl", "mxfp4")},
-    "mx.fp8_e4m3": mx_parts("f8E4M3FN"),
-    "mx.fp8_e5m2": mx_parts("f8E5M2"),
-    "mx.fp6_e2m3": mx_parts("f6E2M3FN"),
-    "mx.fp6_e3m2": mx_parts("f6E3M2FN"),
-    "mx.fp4": mx_parts("f4E2M1FN"),
-    "vllm.int8_per_token_head": records(vllm.int8_per_token_head),
-    "vllm.fp8_per_token_head": records(vllm.fp8_per_token_head),
-    "vllm.int4_per_token_head": records(vllm.int4_per_token_head),
-    "vllm.mla_fp8_latent": records(lambda x: mla_latent(x)),
-    "lmdeploy.int8": with_pairs(lmdeploy.pytorch, 8),
-    "lmdeploy.int4": with_pairs(lmdeploy.pytorch, 4),
-    "lmdeploy.turbomind_int8": with_pairs(lmdeploy.turbomind, 8),
-    "lmdeploy.turbomind_int4": with_pairs(lmdeploy.turbomind, 4),
-    **{f"mlx.affine_{bits}bit": mlx_parts(bits) for bits in (2, 3, 4, 5, 6, 8)},
-    "openvino.u8_by_token": records(lambda x: openvino.by_token(x, 8, 32)),
-    "openvino.u4_by_token": records(lambda x: openvino.by_token(x, 4, 32)),
-    "turboquant.4bit_values": records(lambda x: vllm.turboquant_values(x, 4)),
-    "turboquant.3bit_values": records(lambda x: vllm.turboquant_values(x, 3)),
-    "kivi.2bit_values": kivi_parts,
-}
-
-
-# The bytes of the components that follow from given scales, by preset; and the type and kind of these.
-GIVEN = {
-    "nvfp4": ("outer", lambda x, g: dict(zip(("scales", "codes"), nvfp4.quantize(x, g), strict=True))),
-    "vllm.fp8_per_tensor": ("tensor", lambda x, s: {"codes": vllm.fp8_per_tensor(x, s)}),
-    **{
-        f"onnxruntime.{name}_per_{kind}": (kind, lambda x, s, name=name: {"codes": getattr(onnxruntime, name)(x, s)})
-        for name in ("int8", "int4", "fp8")
-        for kind in ("tensor", "channel")
-    },
-}
+GIVEN_ROWS = ("vllm.mla_nvfp4_row",)  # rows with a given scale of some channels
+TURBOQUANT_KEYS = {"turboquant.4bit_keys": 4, "turboquant.3bit_keys": 3}
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -116,25 +32,76 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return (x + 0.0).astype(np.float16)
 
 
-def stored(name: str, x: np.ndarray, given: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+def stored(name: str, x: np.ndarray, given: dict[str, np.ndarray] | None = None, **parameters) -> dict[str, np.ndarray]:
     """The bytes that a cache of the preset holds of x [1, heads, tokens, dim], in memory that was 0xFF before."""
     _, heads, tokens, dim = x.shape
-    dtype = {2: "f16", 4: "f32"}[x.dtype.itemsize]
-    cache = kvq.Cache(1, heads, tokens, dim, kvq.Format.preset(name), dtype=dtype, given=given, fill=0xFF)
-    cache.append(x)
-    return {part: raw(array) for part, array in cache.storage().items()}
+    parameters = {"dtype": {2: "f16", 4: "f32"}[x.dtype.itemsize]} | parameters
+    cache = kvq.Cache(1, heads, tokens, dim, kvq.Format.preset(name), given=given, fill=0xFF, **parameters)
+    cache.append(x[:, :, : tokens // 3])
+    cache.append(x[:, :, tokens // 3 :])
+    return {part: raw(array) for part, array in cache.storage().items() if part != "recent"}
 
 
 @pytest.mark.parametrize("name", ORACLES)
 def test_bytes_of_random_rows(name, rng):
-    x = draw(rng, (1, 2, 150, 512 if "mla" in name else 128))
-    if rng.random() < 0.5:
+    group = kvq.Format.preset(name).tokens
+    tokens, parameters = (150, {}) if group == 1 else (5 * engines.GROUP, dict(residual=engines.GROUP))
+    x = draw(rng, (1, 2, tokens, 576 if "mla" in name else 128))
+    if group != 1:  # magnitudes, constants and ties go along tokens
+        x = np.ascontiguousarray(draw(rng, (1, 2, 128, tokens)).swapaxes(-1, -2))
+    if rng.random() < 0.5 and "kivi" not in name:
         x = x.astype(np.float32)
     expected = ORACLES[name](x.astype(np.float32))
-    found = stored(name, x)
+    if "mla" in name:  # the last channels are bf16
+        parameters["dtype"] = "bf16"
+        x = x.astype(np.float32)
+        bf16 = reference.FloatType.named("bf16")
+        expected = ORACLES[name](bf16.decode(bf16.encode(x)))
+    found = stored(name, x, **parameters)
     assert found.keys() == expected.keys()
     for part, bytes_ in found.items():
         assert np.array_equal(bytes_, expected[part]), (part, x.dtype)
+
+
+def test_bytes_of_nvfp4_rows(rng):
+    x = draw(rng, (1, 2, 150, 576))
+    found = stored("vllm.mla_nvfp4_row", x, {"scales.1": np.float32([[1]])})
+    assert np.array_equal(found["records"], mla.nvfp4_row(x.astype(np.float32)))
+
+
+@pytest.mark.parametrize("name", TURBOQUANT_KEYS)
+@pytest.mark.parametrize("dim", [64, 128])
+def test_turboquant_keys(name, dim, rng):
+    """Codes but where the rotated key is within rounding of a middle; norms but where that of f64 is in f16."""
+    bits = TURBOQUANT_KEYS[name]
+    x = (rng.standard_normal((1, 2, 300, dim)) * np.exp2(rng.integers(-6, 7, (1, 2, 300, 1)))).astype(np.float16)
+    records = stored(name, x)["records"]
+    assert records.shape[-1] == dim * bits // 8 + 2
+    codes, norms, margins = vllm.turboquant_keys(x, bits)
+    planes = np.unpackbits(records[..., :-2], axis=-1, bitorder="little").reshape(*x.shape, bits)
+    found = (planes << np.arange(bits, dtype=np.uint8)).sum(axis=-1)
+    clear = margins > 1e-6
+    assert clear.mean() > 0.99 and np.array_equal(found[clear], codes[clear])
+    assert np.abs(found - codes.astype(int)).max() <= 1
+    stored_norms = np.ascontiguousarray(records[..., -2:]).view(np.float16)[..., 0]
+    assert (stored_norms == norms.astype(np.float16)).mean() > 0.99
+    assert np.allclose(stored_norms.astype(np.float64), norms, rtol=2.0**-11 + 1e-6, atol=0)
+
+
+def test_turboquant_slots():
+    """Bytes of a key and a value together, head dim 128: k8v4, 4-bit, k3v4, 3-bit."""
+    sizes = {row.name: row.bytes_per_token for row in formats.list_formats(128)}
+    slots = [("8bit", "4bit"), ("4bit", "4bit"), ("3bit", "4bit"), ("3bit", "3bit")]
+    assert [sizes[f"turboquant.{k}_keys"] + sizes[f"turboquant.{v}_values"] for k, v in slots] == [196, 134, 118, 102]
+
+
+def test_turboquant_keys_are_read_as_stored(rng):
+    """What a key stands for: its norm times the centroids of its codes, turned back."""
+    x = rng.standard_normal((1, 1, 50, 128)).astype(np.float16)
+    cache = kvq.Cache(1, 1, 50, 128, kvq.Format.preset("turboquant.3bit_keys"))
+    cache.append(x)
+    error = np.linalg.norm(cache.dequantize() - x, axis=-1) / np.linalg.norm(x.astype(np.float64), axis=-1)
+    assert abs(np.mean(error**2) / 0.0340 - 1) < 0.1
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -158,95 +125,28 @@ def test_bytes_that_gguf_writes(name, rng):
     assert np.array_equal(stored(f"ggml.{name}", x)["records"], expected)
 
 
-# --- the vectors of LAYOUTS.md --------------------------------------------------------------------------------------
+# --- vectors --------------------------------------------------------------------------------------------------------
 
 
-def block(*values: float, size: int = 32, **at: float) -> np.ndarray:
-    """A block that starts with `values` and holds x<i>=value at i; the rest is 0."""
-    x = np.zeros(size, np.float32)
-    x[: len(values)] = values
-    for name, value in at.items():
-        x[int(name[1:])] = value
-    return x
-
-
-COUNTING = "00112233445566778899aabbccddeeff"
-MX_ROW = block(1, -2.5, 0.3, 7, 0, -0.0625)
-VECTORS = [
-    ("ggml.q8_0", block(127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3.25), "003c 7f010203fffefd03" + "00" * 24),
-    ("ggml.q8_0", block(), "0000" + "00" * 32),
-    ("ggml.q4_0", J - 16.0, "0040 809191a2a2b3b3c4c4d5d5e6e6f7f7f8"),
-    ("ggml.q4_0", block(8, -8, 1, 0.5, x16=-1, x17=-0.5), "00bc 909f8788" + "88" * 12),
-    ("ggml.q4_0", block(), "0080" + "88" * 16),
-    ("ggml.q4_1", J % 16 - 4.0, "003c 00c4" + COUNTING),
-    ("ggml.q4_1", 0.5 * J - 1, "223c 00bc 80809191a2a2b3b3c4c4d5d5e6e6f7f7"),
-    ("ggml.q4_1", np.full(32, -2.0), "0000 00c0" + "00" * 16),
-    ("ggml.q5_0", J - 16.0, "003c 0000ffff" + COUNTING),
-    ("ggml.q5_0", block(), "0080 ffffffff" + "00" * 16),
-    ("ggml.q5_1", J + 2.0, "003c 0040 0000ffff" + COUNTING),
-    ("ggml.iq4_nl", ggml.IQ4_NL[J % 16] / 64, "0024" + COUNTING),
-    ("ggml.iq4_nl", block(4, -4, 2, x16=1), "3da8 508f8388" + "88" * 12),
-    ("ggml.iq4_nl", block(), "0000" + "00" * 16),
-    ("ggml.mxfp4", FP4_BLOCK, "7f 00009191a2a2b3b3c4c4d5d5e6e6f7f7"),
-    ("ggml.mxfp4", block(), "00" + "00" * 16),
-    ("mx.fp4", FP4_BLOCK, "002122434465667788a9aacbccedeeff 7f"),
-    ("mx.fp8_e4m3", MX_ROW, "68f25a7e00c8" + "00" * 26 + "79"),
-    ("mx.fp8_e5m2", MX_ROW, "70f5697b00e0" + "00" * 26 + "72"),
-    ("mx.fp6_e2m3", MX_ROW, words.bitstream(np.uint8([8, 0x32, 2, 0x1E, 0, 0x20] + [0] * 26), 6).tobytes().hex() + "7f"),
-    ("mx.fp6_e3m2", MX_ROW, words.bitstream(np.uint8([0x14, 0x39, 0x0D, 0x1F, 0, 0x24] + [0] * 26), 6).tobytes().hex() + "7d"),
-    ("vllm.int4_per_token_head", B, "204386af0300803f"),
-    ("vllm.int4_per_token_head", block(-3, 12, 1.5, -2.5, size=4), "f015" + "0300803f"),
-    ("vllm.int8_per_token_head", block(254, -254, 1, -1, 3, 2.9, size=6), "7f8101ff0201" + "00000040"),
-    ("vllm.int8_per_token_head", block(size=4), "00000000" + "bd378635"),
-    ("vllm.fp8_per_token_head", block(896, -896, 2, 0.25, size=4), "7efe3820" + "00000040"),
-    ("lmdeploy.int4", B, "6082f3a4 003c0042"),
-    ("lmdeploy.int8", block(-51, 204, 0.5, 1.5, size=4), "00ff3435 003c6052"),
-    ("lmdeploy.turbomind_int4", B, "30f642a8 003c00c2"),
-    ("lmdeploy.turbomind_int8", block(-51, 204, 0.5, 1.5, size=4), "00ff3434 003c60d2"),
-    ("mlx.affine_4bit", np.arange(64) % 16 - 4.0, "efcdab8967452301" * 4 + "00bc 8049"),
-    ("mlx.affine_4bit", np.arange(64) % 16 - 11.0, "1032547698badcfe" * 4 + "003c 80c9"),
-    ("openvino.u8_by_token", np.tile(np.float32([-51, 0, 51, 204]), 8), "0000803f00004c42" + "003366ff" * 8),
-    ("openvino.u4_by_token", np.tile(B, 4), "0000803f00004040" + "023468fa" * 4),
-    # Steps of 1 from -3: 4.5 and 0.5 steps go up. Steps of 2 from 0; bits of eight codes in three bytes.
-    ("turboquant.4bit_values", block(-3, 12, 1.5, -2.5, size=4), "f015 003c 00c2"),
-    ("turboquant.3bit_values", 2.0 * np.arange(8), "88c6fa 0040 0000"),
-    ("turboquant.3bit_values", block(size=8), "000000 0000 0000"),
-    ("kivi.2bit_values", (7 * J) % 32, "94935e4e3a39e5a4 2b49 0000"),
-    ("kivi.2bit_values", J % 4, "e4e4e4e4e4e4e4e4 003c 0000"),
-]
-
-
-@pytest.mark.parametrize("name, x, expected", VECTORS, ids=[f"{i}-{vector[0]}" for i, vector in enumerate(VECTORS)])
-def test_vectors(name, x, expected):
-    z = kvq.quantize(np.float32(x).reshape(1, 1, 1, -1), kvq.Format.preset(name))
+def packed_text(z: kvq.Quantized) -> str:
+    """The bytes of what is stored: packed components, then the metadata that lies apart."""
     parts = z.packed_components()
-    if "records" not in parts:
+    if "records" not in parts and not z.format.is_static:
         parts |= {part: raw(getattr(z, part)) for part in ("scales", "zeros") if getattr(z, part) is not None}
-    found = b"".join(part.tobytes() for part in parts.values()).hex()
-    assert found == expected.replace(" ", "")
+    return engines.hexadecimal(*parts.values())
 
 
-NVFP4_ROW = 0.5 * np.float32([0, 0.5, 1, -1.5, 2, 3, -4, 6, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, -6])
-ROW = np.float32([1, -1, 0.25, 0.75, -4.5, 3.6, 0, 0])
+@pytest.mark.parametrize("name, x, expected", VECTORS, ids=engines.ids(VECTORS))
+def test_vectors(name, x, expected):
+    x = np.float32(x).reshape(1, 1, *np.atleast_2d(x).shape)
+    assert packed_text(kvq.quantize(x, kvq.Format.preset(name))) == expected.replace(" ", "")
 
 
-@pytest.mark.parametrize(
-    "name, x, scale, expected",
-    [
-        ("nvfp4", NVFP4_ROW, 1.0, "10b2547e204264f6 30"),
-        ("nvfp4", NVFP4_ROW, 2.0**-4, "10b2547e204264f6 50"),
-        ("vllm.fp8_per_tensor", np.float32([1, -0.3, 448, 500, 0.001]), 0.5, "40b27e7e01"),
-        ("onnxruntime.int4_per_tensor", ROW, 0.5, "6aa8f088"),
-        ("onnxruntime.int8_per_tensor", np.float32([1, -1, 0.25, 0.75, 100, -100]), 0.5, "02fe00027f80"),
-        ("onnxruntime.int8_per_channel", np.float32([3, -3]), np.float32([1, 3]), "03ff"),
-        ("onnxruntime.fp8_per_tensor", np.float32([1, -0.3, 448, 500, 0.001]), 0.5, "40b27e7e01"),
-    ],
-)
+@pytest.mark.parametrize("name, x, scale, expected", GIVEN_VECTORS, ids=engines.ids(GIVEN_VECTORS))
 def test_vectors_under_given_scales(name, x, scale, expected):
     given = {"outer_scales" if name == "nvfp4" else "scales": np.float32(scale).reshape(1, -1)}
     z = kvq.quantize(x.reshape(1, 1, 1, -1), kvq.Format.preset(name), given)
-    found = z.packed.tobytes() + (z.scales.tobytes() if name == "nvfp4" else b"")
-    assert found.hex() == expected.replace(" ", "")
+    assert packed_text(z) == expected.replace(" ", "")
 
 
 def test_kivi_computes_in_f16():
@@ -259,12 +159,12 @@ def test_kivi_computes_in_f16():
 
 
 def test_every_preset_has_an_oracle_and_is_a_format():
-    assert sorted({**ORACLES, **GIVEN}) == sorted(NAMES) and len(set(NAMES)) == len(NAMES)
+    assert sorted([*ORACLES, *GIVEN, *GIVEN_ROWS, *TURBOQUANT_KEYS]) == sorted(NAMES) and len(set(NAMES)) == len(NAMES)
     for name in NAMES:
         fmt = kvq.Format.preset(name)
-        assert kvq.Format(str(fmt)) == fmt
+        assert type(fmt)(str(fmt)) == fmt
         printed = kvq.parse(f'func.func private @f() attributes {{f = #kvq.preset<"{name}">}}')
-        assert f"f = #kvq.format<{fmt}>" in printed and "preset" not in printed
+        assert f"f = {fmt.attribute}" in printed and "preset" not in printed
 
 
 @pytest.mark.parametrize(
@@ -279,6 +179,8 @@ def test_bits_of_presets():
     bits = {row.name: row.bits_per_element for row in formats.list_formats(128)}
     for name, size in {"q8_0": 34, "q4_0": 18, "q4_1": 20, "q5_0": 22, "q5_1": 24, "iq4_nl": 18, "mxfp4": 17}.items():
         assert bits[f"ggml.{name}"] == size * 8 / 32
+    assert bits["vllm.mla_fp8_row"] == 656 * 8 / 576 and bits["vllm.mla_nvfp4_row"] == 352 * 8 / 576
+    assert bits["openvino.u8_by_channel"] == 8 + 64 / 32 and bits["kivi.2bit_keys"] == 2 + 32 / 32
     assert bits["vllm.int8_per_token_head"] == 132 * 8 / 128 and bits["vllm.int4_per_token_head"] == 68 * 8 / 128
     assert bits["exact f16"] == 16 and bits["exact f32"] == 32 and bits["i4"] == 4.5 and bits["ui2, minimum"] == 3
 
@@ -299,7 +201,8 @@ def test_command(capsys):
     assert listed["head_dim"] == 64 and set(NAMES) < set(rows)
     assert rows["ggml.q4_0"]["bytes_per_token"] == 36 and rows["ggml.q4_0"]["bits_per_element"] == 4.5
     for row in rows.values():
-        assert str(kvq.Format(row["format"])) == row["format"] and row["source"]
+        kind = kvq.Segments if row["format"].startswith("[") else kvq.Format
+        assert str(kind(row["format"])) == row["format"] and row["source"]
     table = output_of(capsys)
     for row in rows.values():
         assert f"\n{row['name']}  " in table

@@ -51,8 +51,9 @@ def check(cache: kvq.Cache, oracle: reference.Cache) -> None:
         kept = -(-(cache.keep_first - first) // (size * n)) * size
         rounds = -(-(cache.ring - cache.keep_first) // (size * n)) * size
         rows = np.where(groups < kept, groups, kept + (groups - kept) % rounds)
+        of_row = oracle.fmt.layout.block[0] if oracle.fmt.layout else 1
         for name, part in expected_storage(oracle, b).items():
-            size = n if name == "codes" else 1
+            size = n // of_row if name == "codes" else 1
             stored = stored_rows(cache, name, b, (kept + rounds) * size).view(part.dtype)
             for i in range(size):
                 assert same(stored[:, rows * size + i], part[:, groups * size + i]), name

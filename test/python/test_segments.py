@@ -118,6 +118,63 @@ def test_pages_of_rows(rng):
     assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
 
 
+ROWS_OF_ALL = {
+    "latent": (ROWS["latent"], "scale.0, values.1, codes.0"),
+    "three": (
+        "[0:32] = #kvq.format<codes = ui5, group = [1, 16], scale = f16, zero = min bf16>, [32:40] = none, "
+        "[40:96] = #kvq.format<codes = i4, group = [1, *], scale = f32, layout = #kvq.layout<codes = stream, bias>>",
+        "values.1, codes.2, high.0, scale.2, codes.0, scale.0<2>, zero.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name, storage", [("latent", {}), ("three", dict(page=8)), ("three", "slots")])
+def test_a_row_of_all_segments(name, storage, rng):
+    """One component holds the bytes of the segments' components; what is done to a cache does the same to both."""
+    segments, fields = ROWS_OF_ALL[name]
+    dtype = str(rng.choice(["f16", "bf16", "f32"]))
+    slots = storage == "slots"
+    if slots:
+        storage = dict(page=8, page_table=rng.permutation(20).reshape(2, 10))
+    caches = [
+        kvq.Cache(2, 2, 77, 96, kvq.Segments(text), dtype, fill=0xFF, **storage)
+        for text in (segments, f"{segments}, row = [{fields}]")
+    ]
+    assert caches[0].nbytes == caches[1].nbytes and set(caches[1].storage()) == {"records"}
+    footprints = [_kvq.Footprint(cache.type) for cache in caches]
+    assert footprints[1].allocated(77)["total"] == caches[1].nbytes
+    for count in ("allocated", "retained"):
+        plain, row = (dict(getattr(footprint, count)(50)) for footprint in footprints)
+        assert {**plain, "alignment": 0} == {**row, "alignment": 0}
+    packed = [rng.standard_normal((2, 2, 40, 96), np.float32) for _ in range(2)]
+    for cache in caches:
+        if slots:
+            table = storage["page_table"]
+            rows = [table[b, t // 8] * 8 + t % 8 for b, n in enumerate((40, 17)) for t in range(n)]
+            tokens = np.concatenate([packed[0][0, :, :40].swapaxes(0, 1), packed[0][1, :, :17].swapaxes(0, 1)])
+            cache.store(tokens, [*rows], [40, 17])
+        else:
+            cache.append(packed[0], [40, 17])
+        cache.append(packed[1], [1, 33])
+        cache.truncate([41, 47])
+        cache.reorder([1, 0])
+        cache.shift([3, 0], [30, 0])
+        cache.fork(1, [0])
+    (plain, rows) = (cache.dequantize() for cache in caches)
+    assert np.array_equal(plain, rows) and not np.isnan(rows).any()
+    if not storage:
+        parts = {name: array[:, :, :41].view(np.uint8) for name, array in caches[0].storage().items()}
+        kinds = {"high": "codes", "scale": "scales", "zero": "zeros"}
+        for field in fields.split(", ")[:1]:
+            kind, _, segment = field.partition(".")
+            expected = np.ascontiguousarray(parts[f"{kinds.get(kind, kind)}.{segment}"])
+            found = caches[1].storage()["records"][:, :, :41, : expected.shape[-1]].view(np.uint8)
+            assert np.array_equal(found, expected)
+    q = rng.standard_normal((2, 4, 1, 96), np.float32)
+    found, expected = (kvq.attention(q, cache, cache) for cache in caches[::-1])
+    assert np.array_equal(found, expected) and not np.isnan(found).any()
+
+
 @pytest.mark.parametrize("windows", [{}, dict(exact_first=2, recent=5)])
 def test_means_and_rotations_of_segments(windows, rng):
     """What acts before quantization is each segment's own, for keys and for values."""
@@ -142,6 +199,12 @@ def test_means_and_rotations_of_segments(windows, rng):
     for keys, values, sides in ((coded, plain, (cache, exact)), (plain, coded, (exact, cache)), (coded, coded, (cache,) * 2)):
         wanted, found = reference.attention(q, keys, values), kvq.attention(q, *sides, splits=2)
         assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    for begin, end in ((40, 96), (0, 40), (32, 36)):  # values among the keys' channels
+        wanted = reference.attention(q, coded, [part[..., begin:end] for part in coded])
+        found = kvq.attention(q, cache, None, value_channels=(begin, end))
+        assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    with pytest.raises(kvq.Error, match="cut rows that are centred"):
+        kvq.attention(q, cache, None, value_channels=(32, 50))
 
 
 @pytest.mark.parametrize("name, windows", [("latent", {}), ("three", dict(exact_first=2, recent=5))])

@@ -82,7 +82,9 @@ def KVQ_RowField : I32Enum<"RowField",
   I32EnumCase<"High", 1, "high">,
   I32EnumCase<"Scale", 2, "scale">,
   I32EnumCase<"Zero", 3, "zero">,
-  I32EnumCase<"ScaleZero", 4, "scale_zero">
+  I32EnumCase<"ScaleZero", 4, "scale_zero">,
+  I32EnumCase<"Values", 5, "values">,
+  I32EnumCase<"Skip", 6, "skip">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -211,6 +213,9 @@ def KVQ_CodeOrderParameter
 def KVQ_TileOrderParameter
     : AttrParameter<"::mlir::kvq::TileOrder", "an order of rows' bytes">;
 
+def KVQ_CodeBlockParameter
+    : AttrParameter<"::mlir::kvq::CodeBlock", "the tokens of a row of codes">;
+
 def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
   let summary = "how codes and metadata of a row lie in bytes";
   let description = [{
@@ -220,6 +225,8 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     #kvq.layout<codes = stream<8, 2>, record = [scale, zero]>
     #kvq.layout<codes = planar, high = stream, bias, record = [scale, high, codes]>
     #kvq.layout<codes = planar, row = [codes, scale]>
+    #kvq.layout<codes = stream, block = [16, 1]>
+    #kvq.layout<codes = planar, block = [32, *], row = [scale, zero, codes]>
     #kvq.layout<codes = planar, tile = channel_pairs<64>>
     ```
 
@@ -231,6 +238,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | | `reversed` | as `stream`, but the first element of a byte in its highest bits; codes of 1, 2, 4 or 8 bits |
     | `high` | an order, as of `codes` | that of the high parts of codes that are cut; as `codes` by default |
     | `bias` | given or not | what is stored is the code + 2^(bits-1); signed integer codes only |
+    | `block` | `[t, c]` | one row holds the codes of t tokens that follow each other: of each c channels (`*`: all that the field holds) those of one token after the other; `[1, *]` by default |
     | `record` | a list of fields | component `records`: the bytes of each group of channels, one group after the other, the fields of each in this order |
     | `row` | a list of fields | component `records`: the fields of a row in this order, each of all groups |
     | `tile` | `channel_pairs<T>` | bytes of T rows together: the first two of each row, one row after the other, then the next two, ... |
@@ -245,7 +253,10 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | `codes` | the codes, or their low parts |
     | `high` | the high parts |
     | `scale`, `zero` | scale or zero, little endian, at any alignment |
+    | `scale<s>`, `zero<s>` | in a `row`: those of groups 0, s, 2s, ..., then of 1, 1+s, ... |
     | `scale_zero` | an f32 scale whose lowest mantissa bits, as many as a code has, are an integer zero point; those bits of the scale are lost |
+    | `values` | of `codes = none`: the elements, little endian, at any alignment |
+    | `skip<n>` | n bytes that are not this format's: neither read nor written |
 
     Bytes in the order of memory, of one group with the f16 scale 1.0 (`3c00`):
 
@@ -261,6 +272,12 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | 16 to 23 in 5 bits | `codes = planar` | `40 51 62 73 ff` |
     | 16 to 23 | `codes = stream` | `30 ca 49 ab bd` |
     | 16 to 23 | `high = stream, record = [scale, high, codes]` | `00 3c ff 40 51 62 73` |
+    | 1 2 of a token, 3 4 of the next | `codes = stream, block = [2, 1]` | `31 42` |
+    | 1 2 of a token, 3 4 of the next | `codes = stream, block = [2, *]` | `21 43` |
+
+    An order counts the elements of a row, of all its tokens: with `block = [t, c]`
+    element i of a field of d channels is channel
+    `floor(i / (t c)) c + i mod c` of token `floor(i / c) mod t`.
 
     In a tile metadata lie by group: those of the first group of all T tokens, then
     those of the next one. What a sequence stores takes whole tiles. Either order
@@ -268,23 +285,30 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     `token_pairs`) with the two elements side by side that an instruction adds.
 
     What a list does not name keeps a component of its own, as without one: the
-    codes beside `record = [scale, zero]`, say. A record that holds codes is one
-    token's.
+    codes beside `record = [scale, zero]`, say. A row of codes by themselves is
+    that of t tokens, and t divides the tokens of a group. A record is that of one
+    group of tokens: with codes in it, t is as many tokens.
 
     Errors: an unknown or repeated field, an empty or one-field list, an order
-    whose n or s is below 1 or does not divide; with a format, `bias` without
-    signed integer codes, `zero` or `scale_zero` without such a zero, `high` for
-    codes that are not cut, cut codes with only one of `codes` and `high`, codes
-    in a record with groups of several tokens; a tile of an odd number of tokens, with
-    another order than `planar`, with a record or row, or with groups of several
-    tokens or heads or a static range; rows of an odd number of bytes in a tile.
+    whose n or s is below 1 or does not divide, a block of less than one token or
+    channel, or of one token and not of all channels, a stride below 1 or that
+    does not divide the groups of a row; with a format, `bias`
+    without signed integer codes, `zero` or `scale_zero` without such a zero,
+    `high` for codes that are not cut, cut codes with only one of `codes` and
+    `high`, metadata in a record with a static range, a block that does not divide
+    the tokens of a group, or with codes in a record is not as many, or does not
+    divide the channels; with `codes = none` anything but `values` and `skip<n>`
+    in a `row`; a tile of an odd number of tokens, with another order than `planar`,
+    with a block, a record or a row, or with groups of several tokens or heads or a
+    static range; rows of an odd number of bytes in a tile.
   }];
   let parameters = (ins
     KVQ_CodeOrderParameter:$codes,
     KVQ_CodeOrderParameter:$high,
     "bool":$bias,
+    KVQ_CodeBlockParameter:$block,
     "::mlir::kvq::RecordScope":$scope,
-    ArrayRefParameter<"::mlir::kvq::RowField">:$fields,
+    ArrayRefParameter<"::mlir::kvq::LayoutField">:$fields,
     KVQ_TileOrderParameter:$tile);
   let extraClassDeclaration = [{
     /// Codes planar in the row, each kind of metadata a component of its own.
@@ -292,6 +316,9 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     bool hasField(::mlir::kvq::RowField field) const;
     /// The same layout of each row, rows one after the other.
     LayoutAttr withoutTile() const;
+    /// The same codes, in a row with these fields.
+    LayoutAttr withRow(
+        ::llvm::ArrayRef<::mlir::kvq::LayoutField> fields) const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -316,7 +343,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `ui2 ui3 ui4 ui5 ui6 ui8` | unsigned codes, 0 .. 2^b-1; need `zero` |
     | | `f8E4M3FN f8E5M2 f6E2M3FN f6E3M2FN f4E2M1FN` | floats, rounded to nearest even and saturating; a code is the bit pattern |
     | | `#kvq.codebook<...>` | the nearest value of a table; a code is its index |
-    | | `none` | elements kept exact; no other field but `rope` |
+    | | `none` | elements kept exact; no other field but `rope` and `layout` |
     | `group` | `[tokens, channels]` | elements that share one scale, inside one sequence and one head; `*` is the whole axis |
     | `heads` | a number, `*` | KV heads that share one scale too: so many that follow each other, or all; default 1 |
     | `scale` | `f16 bf16 f32` | stored type of a scale |
@@ -333,7 +360,7 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | | `rms` | codebooks: the scale is the root mean square of the group |
     | | `norm` | codebooks: the scale is the group's Euclidean norm, and its values are divided by the root of the number of its elements |
     | | `static` | scales and zeros are given when the cache is made, one row of them for each head; for groups of all tokens |
-    | `rotate` | `hadamard<n>`, n a power of two | a rotation of each n consecutive channels before quantization; their signs are given |
+    | `rotate` | `hadamard<n>`, n a power of two | a rotation of each n consecutive channels before quantization; their signs are given; `*` for all channels of a row |
     | `center` | `f16 bf16 f32` | a mean of each channel, given, is subtracted before that |
     | `rope` | `post` | keys are stored after RoPE, or have none, and are read as they are; default |
     | | `pre` | keys are stored before RoPE, and turned as attention reads them |
@@ -379,7 +406,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     "::mlir::kvq::RuleAttr":$rule,
     OptionalParameter<"::mlir::Type", "type of the mean">:$center,
     DefaultValuedParameter<"int64_t", "0",
-        "channels that are rotated together; 0 without">:$rotation,
+        "channels that are rotated together; 0 without, kWholeAxis for all">:
+        $rotation,
     "::mlir::kvq::RopeOrder":$rope,
     "::mlir::kvq::LayoutAttr":$layout);
   let extraClassDeclaration = [{
@@ -393,6 +421,11 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     static FormatAttr getExact(
         ::mlir::MLIRContext *context,
         ::mlir::kvq::RopeOrder rope = ::mlir::kvq::RopeOrder::Post);
+    /// Whether codes lie in two parts, the fields `codes` and `high`.
+    bool areCodesCut() const;
+    /// What one row of records, if it is one record, holds in a field.
+    int64_t getFieldBytes(::mlir::kvq::RowField field, int64_t headDim,
+                          ::mlir::Type elementType) const;
     /// Elements of a group, in a resolved format.
     int64_t getGroupSize() const {
       return getHeads() * getTokens() * getChannels();
@@ -411,6 +444,7 @@ def KVQ_SegmentsAttr : KVQ_Attr<"Segments", "segments"> {
     ```mlir
     #latent = #kvq.format<codes = f8E4M3FN, group = [1, 128], scale = f32>
     #kvq.segments<[0:512] = #latent, [512:576] = none>
+    #kvq.segments<[0:512] = #latent, [512:576] = none, row = [codes.0, scale.0, values.1]>
     ```
 
     As the format of a `!kvq.cache`: the first 512 channels of each row are
@@ -418,14 +452,38 @@ def KVQ_SegmentsAttr : KVQ_Attr<"Segments", "segments"> {
     before ends, and the last ends at head_dim. A group lies within a segment.
     `none` stands for `#kvq.format<codes = none>`.
 
+    `row` is a list of the fields of all segments, those of segment i named as in
+    `#kvq.layout` with `.i` behind: one component `records` holds them in this
+    order, one record for each token. A segment's layout then says no more than
+    how codes lie in their field.
+
     Errors: segments that overlap or leave a gap, one that does not end after it
     begins, fewer than two, none with codes, quantized ones that differ in the
-    tokens of a group.
+    tokens of a group; with `row` a field that no segment has, one that is missing
+    or given twice, groups of several tokens, a segment with a record of its own.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t", "where each segment ends">:$ends,
-    ArrayRefParameter<"::mlir::Attribute", "the format of each">:$formats);
+    ArrayRefParameter<"::mlir::Attribute", "the format of each">:$formats,
+    ArrayRefParameter<"::mlir::kvq::SegmentField",
+                      "the row of all; empty without">:$row);
   let extraClassDeclaration = [{
+    /// The format of a segment as its cache has it, for elements of a type:
+    /// where there is a row, with the layout of that.
+    ::mlir::kvq::FormatInterface getCacheFormat(
+        unsigned segment, ::mlir::Type elementType) const;
+    bool hasRow() const { return !getRow().empty(); }
+    /// Checks each segment as the cache that it is by itself, of the shape and
+    /// with the parameters of the whole.
+    ::llvm::LogicalResult verifyCache(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,
+        ::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,
+        int64_t exactFirst, std::optional<int64_t> recent,
+        std::optional<int64_t> residual, std::optional<int64_t> page,
+        std::optional<int64_t> ring, int64_t keepFirst) const;
+    int64_t getChannels(unsigned segment) const {
+      return getEnds()[segment] - (segment ? getEnds()[segment - 1] : 0);
+    }
     /// Tokens of a group in the quantized segments.
     int64_t getGroupTokens() const;
   }];

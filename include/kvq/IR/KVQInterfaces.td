@@ -55,13 +55,15 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
                     "where it is an integer.",
       "::mlir::Type", "getZeroType">,
     InterfaceMethod<"How the codes and metadata of rows of `headDim` channels "
-                    "lie in bytes.",
-      "::mlir::kvq::RowLayout", "getRowLayout", (ins "int64_t":$headDim)>,
+                    "lie in bytes. `elementType` is that of exact elements, and "
+                    "may be null where there are codes.",
+      "::mlir::kvq::RowLayout", "getRowLayout",
+      (ins "int64_t":$headDim, "::mlir::Type":$elementType)>,
     InterfaceMethod<"Type of the given mean of each channel that is subtracted "
                     "before all else; null where there is none.",
       "::mlir::Type", "getCenterType">,
     InterfaceMethod<"Channels that a Hadamard rotation mixes before "
-                    "quantization; 0 where there is none.",
+                    "quantization; 0 where there is none. Of a resolved format.",
       "int64_t", "getRotation">,
     InterfaceMethod<"True when a mean or a rotation acts before quantization.",
       "bool", "isPrepared", (ins), "",

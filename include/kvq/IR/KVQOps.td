@@ -219,14 +219,16 @@ def KVQ_PackOp : KVQ_ValueOp<"pack", [AttrSizedOperandSegments]> {
 
     With a layout that has metadata in records, scales and zeros in these follow
     the codes, of the shapes that `kvq.quantize` gives them, and the outputs are
-    the packed components that there are: `codes`, then `records`, with
-    `... x tokens/n` rows for groups of n tokens.
+    the packed components that there are: `codes`, with `... x tokens/t` rows for
+    blocks of t tokens, then `records`, with `... x tokens/n` rows for groups of n
+    tokens. An exact format with a record has elements in place of codes.
 
     The tiling domain is all axes but the last, with groups of tokens as steps
-    where there are records.
+    where there are records, else blocks.
 
     Errors: head_dim whose codes do not fill whole bytes, shapes that do not
-    follow from the codes, an exact format.
+    follow from the codes, tokens that are no whole rows of codes, an exact format
+    without a record.
 
     ```mlir
     %p = kvq.pack #kvq.format<codes = i4, group = [1, 32], scale = f16>
@@ -319,43 +321,52 @@ def KVQ_FromComponentsOp : KVQ_Op<"from_components", [Pure]> {
   let hasVerifier = 1;
 }
 
-def KVQ_SplitSegmentsOp : KVQ_Op<"split_segments", [Pure]> {
-  let summary = "the segments of a cache, as caches";
+def KVQ_ExtractSegmentOp : KVQ_Op<"extract_segment", [Pure]> {
+  let summary = "a segment of a cache, as a cache";
   let description = [{
-    A cache whose format is `#kvq.segments` as one cache for each segment, with
-    its channels as head_dim, its format, and the windows of the whole; an exact
-    segment has none. They are the same storage: expanding the op regroups
-    components. `kvq.join_segments` is the inverse.
+    The cache that segment i of a cache with `#kvq.segments` is by itself: its
+    channels as head_dim, its format, and the windows of the whole; an exact
+    segment has none. Where all segments lie in one row its format has a layout
+    that skips the bytes of the others. It is the same storage: expanding the op
+    picks components.
 
-    Errors: a cache without segments; results that are not these caches.
+    Errors: a cache without segments, or without so many; a result that is not
+    that cache.
 
     ```mlir
-    %latent, %rope = kvq.split_segments %c : !c -> !latent, !rope
+    %latent = kvq.extract_segment %c[0] : !c -> !latent
     ```
   }];
-  let arguments = (ins KVQ_CacheType:$cache);
-  let results = (outs Variadic<KVQ_CacheType>:$parts);
+  let arguments = (ins
+    KVQ_CacheType:$cache, ConfinedAttr<I64Attr, [IntNonNegative]>:$segment);
+  let results = (outs KVQ_CacheType:$part);
   let assemblyFormat = [{
-    $cache attr-dict `:` type($cache) `->` type($parts)
+    $cache `[` $segment `]` attr-dict `:` type($cache) `->` type($part)
   }];
   let hasVerifier = 1;
 }
 
-def KVQ_JoinSegmentsOp : KVQ_Op<"join_segments", [Pure]> {
-  let summary = "caches of segments, as one cache";
+def KVQ_InsertSegmentOp : KVQ_Op<"insert_segment", [
+    Pure, AllTypesMatch<["cache", "result"]>]> {
+  let summary = "a cache with a segment replaced";
   let description = [{
-    The cache that `kvq.split_segments` splits into its operands.
+    The cache, with what `kvq.extract_segment` gives of segment i replaced. What
+    other segments have in the same components is that of `part`: one segment is
+    extracted, changed and inserted after the other.
 
-    Errors: a result without segments; operands that are not its segments.
+    Errors: those of `kvq.extract_segment`.
 
     ```mlir
-    %c = kvq.join_segments %latent, %rope : !latent, !rope -> !c
+    %new = kvq.insert_segment %latent into %c[0] : !latent into !c
     ```
   }];
-  let arguments = (ins Variadic<KVQ_CacheType>:$parts);
-  let results = (outs KVQ_CacheType:$cache);
+  let arguments = (ins
+    KVQ_CacheType:$part, KVQ_CacheType:$cache,
+    ConfinedAttr<I64Attr, [IntNonNegative]>:$segment);
+  let results = (outs KVQ_CacheType:$result);
   let assemblyFormat = [{
-    $parts attr-dict `:` type($parts) `->` type($cache)
+    $part `into` $cache `[` $segment `]` attr-dict
+    `:` type($part) `into` type($cache)
   }];
   let hasVerifier = 1;
 }
@@ -705,13 +716,14 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     tokens (different `exact_first`); a mask, slopes, sinks or lse of another shape;
     a softcap that is not a positive finite number; a window of fewer than one
     token, `window_first` without a window or negative; `value_channels` that are
-    not within the rows, cut a group of channels, or choose from rows that are
-    rotated, centred or turned by RoPE; tables missing for keys before RoPE or
+    not within the rows, cut a group of channels, cut rows (of a segment) that
+    are rotated or centred, or choose from those that are turned by RoPE; tables missing for keys before RoPE or
     given for other caches, of different types, with no angle or more than a row
     has pairs of channels, or of fewer rows than the capacity; a `rope_style`
     without tables; values with `rope = pre`; `query_codes` other than i8 and i16,
-    or with keys and values neither of which have integer codes. Lengths beyond the
-    capacity or the tables are not checked at run time.
+    or with keys and values neither of which have integer codes (those of keys
+    before RoPE are turned in f32). Lengths beyond the capacity or the tables are
+    not checked at run time.
 
     `query_codes = i16` or `i8` allows sums of integer products (rule R38): keys with
     integer codes see the query as integers of that type, with a scale for each

@@ -54,7 +54,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | position p | region | row |
     |---|---|---|
     | p < E | `first` | p |
-    | E <= p < E+flushed | `codes` | p-E; its metadata in row (p-E)/n |
+    | E <= p < E+flushed | `codes` | p-E, with rows of t tokens (p-E)/t; its metadata in row (p-E)/n |
     | otherwise | `recent` | (p-E) mod W |
 
     The ring has no row for a token that completes a group: an append quantizes
@@ -79,7 +79,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
 
     | component | shape | element |
     |---|---|---|
-    | `codes` | batch x kv_heads x rows x packed bytes | i8 |
+    | `codes` | batch x kv_heads x rows/t x packed bytes (of t tokens, 1 but for a layout with blocks) | i8 |
     | `values` (exact formats) | batch x kv_heads x rows x head_dim | T |
     | `records` (of a layout) | batch x kv_heads x rows/n x record bytes | i8 |
     | `scales` | batch x kv_heads/h x rows/n x head_dim/g | scale type |
@@ -119,7 +119,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     The format may be `#kvq.segments`: then each segment of channels is stored as
     a cache of its own, with its own format and the windows of the whole (an exact
     segment needs none), and the components are those of the segments, one after
-    the other, named `codes.0`, `scales.0`, `values.1`, ...
+    the other, named `codes.0`, `scales.0`, `values.1`, ... With a `row` of all
+    segments they share one component `records`, and there are no exact windows.
 
     R+n-1 rows are enough for the recent window: whole groups leave it before an
     append writes the ring, and are read from the ring or from the input of the
@@ -134,8 +135,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     ring that holds no token beside the first ones, fewer of these than
     `exact_first`, or fewer others than the exact window; more than
     2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
-    these rules, or one exact beside an exact window in pages; tiles in pages, in a
-    ring or of segments.
+    these rules, or one exact beside an exact window in pages; exact windows beside
+    a row of all segments; tiles in pages, in a ring or of segments.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -167,7 +168,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     /// Channels that a rotation mixes before quantization, and the type of what
     /// is subtracted before; 0 and null without, and for segments.
     int64_t getRotation() const {
-      return getFormat() ? getFormat().getRotation() : 0;
+      return getFormat() ? getFormat().resolve(getHeadDim()).getRotation() : 0;
     }
     ::mlir::Type getCenterType() const {
       return getFormat() ? getFormat().getCenterType() : ::mlir::Type();
@@ -239,6 +240,15 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     CacheType withoutPages() const;
     /// Index of the component `kind` in `getComponents`; not for segments.
     std::optional<unsigned> findComponent(ComponentKind kind) const;
+    /// Which of the components a segment's cache has, in the order of its own.
+    ::llvm::SmallVector<unsigned> getSegmentComponents(unsigned segment) const;
+    /// Quantized tokens (tokens of an exact cache) that one row of a component
+    /// is for; not for segments.
+    int64_t getRowTokens(ComponentKind kind) const;
+    /// How the rows of the cache lie in bytes; not for segments.
+    ::mlir::kvq::RowLayout getRowLayout() const {
+      return getFormat().getRowLayout(getHeadDim(), getElementType());
+    }
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -16,7 +16,8 @@ namespace mlir::kvq {
 /// but this table knows its name.
 struct Preset {
   llvm::StringLiteral name;
-  /// What stands between the angle brackets of `#kvq.format<...>`.
+  /// What stands between the angle brackets of `#kvq.format<...>`, or of
+  /// `#kvq.segments<...>`.
   llvm::StringLiteral format;
   /// The engine's rule, in its words.
   llvm::StringLiteral rule;
@@ -25,6 +26,10 @@ struct Preset {
   /// What to know beside that: what is not part of the format, and where bytes
   /// may differ.
   llvm::StringLiteral notes;
+  bool isSegments = false;
+
+  /// The attribute that the preset stands for, as text.
+  std::string getAttribute() const;
 };
 
 /// All presets, by engine.

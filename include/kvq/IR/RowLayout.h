@@ -55,6 +55,55 @@ struct TileOrder {
   }
 };
 
+/// One row holds the codes of `tokens` tokens: of each `channels` channels
+/// those of one token after the other. See `#kvq.layout`.
+struct CodeBlock {
+  int64_t tokens = 1;
+  /// Of an attribute: kAllChannels for those of a field.
+  static constexpr int64_t kAllChannels = -1;
+  int64_t channels = kAllChannels;
+
+  bool operator==(const CodeBlock &other) const {
+    return tokens == other.tokens && channels == other.channels;
+  }
+  friend llvm::hash_code hash_value(const CodeBlock &block) {
+    return llvm::hash_combine(block.tokens, block.channels);
+  }
+};
+
+/// A field of a record, as a layout lists it.
+struct LayoutField {
+  RowField field;
+  /// Of `skip`.
+  int64_t bytes = 0;
+  /// Of metadata of several groups: each how manieth of them comes next, from
+  /// each of so many on.
+  int64_t stride = 1;
+
+  bool operator==(const LayoutField &other) const {
+    return field == other.field && bytes == other.bytes &&
+           stride == other.stride;
+  }
+  friend llvm::hash_code hash_value(const LayoutField &field) {
+    return llvm::hash_combine(field.field, field.bytes, field.stride);
+  }
+};
+
+/// A field of a segment, in a row of all segments.
+struct SegmentField {
+  RowField field;
+  int64_t segment;
+  int64_t stride = 1;
+
+  bool operator==(const SegmentField &other) const {
+    return field == other.field && segment == other.segment &&
+           stride == other.stride;
+  }
+  friend llvm::hash_code hash_value(const SegmentField &field) {
+    return llvm::hash_combine(field.field, field.segment, field.stride);
+  }
+};
+
 /// Bits `firstBit` to `firstBit + bits` of each code.
 struct CodePart {
   unsigned firstBit;
@@ -75,23 +124,27 @@ struct StoredField {
   RowField field;
   int64_t firstByte;
   int64_t bytes;
+  /// That of the layout's field.
+  int64_t stride;
 
   bool operator==(const StoredField &other) const {
     return field == other.field && firstByte == other.firstByte &&
-           bytes == other.bytes;
+           bytes == other.bytes && stride == other.stride;
   }
 };
 
 /// A row of a component of packed bytes: equal records, one after the other.
 struct PackedRow {
+  /// Tokens that it is for.
+  int64_t tokens = 1;
   /// None where there is no such component.
   int64_t records = 0;
   int64_t recordBytes = 0;
   llvm::SmallVector<StoredField, 4> fields;
 
   bool operator==(const PackedRow &other) const {
-    return records == other.records && recordBytes == other.recordBytes &&
-           fields == other.fields;
+    return tokens == other.tokens && records == other.records &&
+           recordBytes == other.recordBytes && fields == other.fields;
   }
   bool exists() const { return records != 0; }
   int64_t getBytes() const { return records * recordBytes; }
@@ -101,25 +154,27 @@ struct PackedRow {
     });
     return it == fields.end() ? nullptr : it;
   }
-  void add(RowField field, int64_t bytes) {
-    fields.push_back({field, recordBytes, bytes});
+  void add(const LayoutField &field, int64_t bytes) {
+    fields.push_back({field.field, recordBytes, bytes, field.stride});
     recordBytes += bytes;
   }
 };
 
 /// How the rows of a format lie in bytes.
 struct RowLayout {
-  /// What a code is cut into, lowest bits first.
+  /// What a code is cut into, lowest bits first; nothing where elements are
+  /// exact.
   llvm::SmallVector<CodePart, 2> parts;
   /// Whether stored codes count from the least signed one.
   bool bias = false;
+  CodeBlock block;
   /// The components `codes` and `records`.
   PackedRow codes, records;
   /// How rows lie together.
   TileOrder tile;
 
   bool operator==(const RowLayout &other) const {
-    return parts == other.parts && bias == other.bias &&
+    return parts == other.parts && bias == other.bias && block == other.block &&
            codes == other.codes && records == other.records &&
            tile == other.tile;
   }
@@ -135,9 +190,11 @@ struct RowLayout {
   }
   /// Whether bytes in memory are the codes: nothing to pack.
   bool isUnpacked() const {
-    return !records.exists() && !bias && parts.front().bits == 8 &&
-           parts.front().order.stride == 1;
+    return !records.exists() && !bias && block.tokens == 1 &&
+           parts.front().bits == 8 && parts.front().order.stride == 1;
   }
+  /// Tokens whose codes lie in one row, with or without metadata.
+  int64_t getCodeTokens() const { return getRowOfCodes().tokens; }
 };
 
 } // namespace mlir::kvq

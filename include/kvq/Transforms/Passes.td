@@ -423,11 +423,12 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
 def SplitSegmentsPass : Pass<"kvq-split-segments", "::mlir::ModuleOp"> {
   let summary = "Makes ops on caches with segments ops on the segments";
   let description = [{
-    `kvq.empty`, `kvq.append`, `kvq.reorder` and `kvq.shift` of a cache whose format
-    is `#kvq.segments` become one op for each segment, between
-    `kvq.split_segments` and `kvq.join_segments`; the tokens that are appended
-    are sliced. Attention reads segments already (`kvq-decompose-attention`), and
-    `kvq-expand-caches` gives a segmented cache the components of its segments.
+    `kvq.append`, `kvq.reorder` and `kvq.shift` of a cache whose format is
+    `#kvq.segments` become one op for each segment, each between
+    `kvq.extract_segment` and `kvq.insert_segment`; the tokens that are appended
+    are sliced. Rows of all segments are moved once. Attention reads segments
+    already (`kvq-decompose-attention`), and `kvq-expand-caches` gives a segmented
+    cache the components of its segments.
 
     Of test/Transforms/split-segments.mlir, abridged:
 
@@ -436,12 +437,14 @@ def SplitSegmentsPass : Pass<"kvq-split-segments", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    %parts:2 = kvq.split_segments %c : !c -> !latent, !rope
+    %part0 = kvq.extract_segment %c[0] : !c -> !latent
     %x0 = tensor.extract_slice %x[0, 0, 0, 0] [1, 1, %t, 512] [1, 1, 1, 1] : … to tensor<1x1x?x512xf16>
-    %0 = kvq.append ins(%x0 : tensor<1x1x?x512xf16>) lengths(%n : tensor<1xi64>) into(%parts#0 : !latent) -> !latent
+    %0 = kvq.append ins(%x0 : tensor<1x1x?x512xf16>) lengths(%n : tensor<1xi64>) into(%part0 : !latent) -> !latent
+    %c0 = kvq.insert_segment %0 into %c[0] : !latent into !c
+    %part1 = kvq.extract_segment %c0[1] : !c -> !rope
     %x1 = tensor.extract_slice %x[0, 0, 0, 512] [1, 1, %t, 64] [1, 1, 1, 1] : … to tensor<1x1x?x64xf16>
-    %1 = kvq.append ins(%x1 : tensor<1x1x?x64xf16>) lengths(%n : tensor<1xi64>) into(%parts#1 : !rope) -> !rope
-    %r = kvq.join_segments %0, %1 : !latent, !rope -> !c
+    %1 = kvq.append ins(%x1 : tensor<1x1x?x64xf16>) lengths(%n : tensor<1xi64>) into(%part1 : !rope) -> !rope
+    %r = kvq.insert_segment %1 into %c0[1] : !rope into !c
     ```
 
     Numerics: bit-exact.

@@ -85,34 +85,33 @@ struct SelectPattern : OpConversionPattern<arith::SelectOp> {
   }
 };
 
-/// A cache's components are those of its segments, one after the other.
-struct SplitSegmentsPattern : OpConversionPattern<SplitSegmentsOp> {
+/// A segment's cache has some of the components.
+struct ExtractSegmentPattern : OpConversionPattern<ExtractSegmentOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(SplitSegmentsOp op, OneToNOpAdaptor adaptor,
+  matchAndRewrite(ExtractSegmentOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    ValueRange rest = adaptor.getCache();
-    SmallVector<ValueRange> parts;
-    for (CacheType part : op.getCache().getType().getSegmentCaches()) {
-      size_t count = part.getComponents().size();
-      parts.push_back(rest.take_front(count));
-      rest = rest.drop_front(count);
-    }
-    rewriter.replaceOpWithMultiple(op, parts);
+    SmallVector<Value> components;
+    for (unsigned index :
+         op.getCache().getType().getSegmentComponents(op.getSegment()))
+      components.push_back(adaptor.getCache()[index]);
+    rewriter.replaceOpWithMultiple(op, {components});
     return success();
   }
 };
 
-struct JoinSegmentsPattern : OpConversionPattern<JoinSegmentsOp> {
+struct InsertSegmentPattern : OpConversionPattern<InsertSegmentOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(JoinSegmentsOp op, OneToNOpAdaptor adaptor,
+  matchAndRewrite(InsertSegmentOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    SmallVector<Value> components;
-    for (ValueRange part : adaptor.getParts())
-      llvm::append_range(components, part);
+    SmallVector<Value> components(adaptor.getCache());
+    for (auto [index, component] : llvm::zip_equal(
+             op.getCache().getType().getSegmentComponents(op.getSegment()),
+             adaptor.getPart()))
+      components[index] = component;
     rewriter.replaceOpWithMultiple(op, {components});
     return success();
   }
@@ -130,12 +129,25 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
   Location loc = op.getLoc();
   CacheType cache = op.getCache().getType();
   IndexMath math(rewriter, loc);
-  // Pools are dynamic in their pages, other components in their rows.
-  Value rows = adaptor.getPages(), groups = rows;
-  if (Value capacity = adaptor.getCapacity()) {
-    rows = buildFlushed(math, cache, capacity);
-    groups = math.div(rows, cache.getTokenGroup());
-  }
+  std::vector<CacheType> segments = cache.getSegmentCaches();
+  // Pools are dynamic in their pages, other components in their rows: by
+  // segment, and by the tokens of a row.
+  DenseMap<std::pair<int64_t, int64_t>, Value> extents;
+  auto getExtent = [&](const StorageComponent &component) {
+    if (Value pages = adaptor.getPages())
+      return pages;
+    int64_t index = component.segment.value_or(0);
+    CacheType segment = segments[index];
+    Value &rows = extents[{index, 1}];
+    if (!rows)
+      rows = buildFlushed(math, segment, adaptor.getCapacity());
+    Value whole = rows;
+    int64_t tokens = segment.getRowTokens(component.kind);
+    Value &extent = extents[{index, tokens}];
+    if (!extent)
+      extent = math.div(whole, tokens);
+    return extent;
+  };
   SmallVector<Value> tensors;
   ValueRange given = adaptor.getGiven();
   for (const StorageComponent &component : cache.getComponents()) {
@@ -147,7 +159,7 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
     RankedTensorType type = component.getTensorType();
     SmallVector<Value> extents;
     if (!type.hasStaticShape())
-      extents.push_back(isMetadata(component.kind) ? groups : rows);
+      extents.push_back(getExtent(component));
     // Not `tensor.empty`: equal ones are merged, and scales and zeros are
     // equal.
     tensors.push_back(
@@ -163,7 +175,7 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
-  return isa<EmptyOp, FromComponentsOp, SplitSegmentsOp, JoinSegmentsOp,
+  return isa<EmptyOp, FromComponentsOp, ExtractSegmentOp, InsertSegmentOp,
              AppendOp, LoadTileOp, LoadGivenOp, ReorderOp, ShiftOp,
              func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
              scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
@@ -245,8 +257,8 @@ struct SignatureAttributes {
 /// Every op is legal once no cache is left in its types.
 static void configureTarget(ConversionTarget &target,
                             const TypeConverter &converter) {
-  target.addIllegalOp<EmptyOp, FromComponentsOp, SplitSegmentsOp,
-                      JoinSegmentsOp, AppendOp, LoadTileOp, LoadGivenOp,
+  target.addIllegalOp<EmptyOp, FromComponentsOp, ExtractSegmentOp,
+                      InsertSegmentOp, AppendOp, LoadTileOp, LoadGivenOp,
                       ReorderOp, ShiftOp, TruncateOp>();
   // Its signature alone: branches convert the blocks that they lead to.
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
@@ -268,8 +280,8 @@ void ExpandCachesPass::runOnOperation() {
   ConversionTarget target(getContext());
   configureTarget(target, converter);
   RewritePatternSet patterns(&getContext());
-  patterns.add<EmptyPattern, FromComponentsPattern, SplitSegmentsPattern,
-               JoinSegmentsPattern, SelectPattern>(converter, &getContext());
+  patterns.add<EmptyPattern, FromComponentsPattern, ExtractSegmentPattern,
+               InsertSegmentPattern, SelectPattern>(converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
   populateReorderPatterns(converter, patterns);

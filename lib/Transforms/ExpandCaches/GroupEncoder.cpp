@@ -77,12 +77,12 @@ Value GroupEncoder::prepare(Value group) {
       linalg::GenericOp::create(builder, loc, scratch.getType(), inputs,
                                 scratch, maps, iterators, body)
           .getResult(0);
-  if (format.getRotation() == 0)
+  if (cache.getRotation() == 0)
     return prepared;
   Value signs = extractGivenRow(builder, loc, cache,
                                 getComponent(ComponentKind::Signs), head);
   return RotateOp::create(builder, loc, prepared.getType(), prepared, signs,
-                          prepared, format.getRotation(), /*inverse=*/false);
+                          prepared, cache.getRotation(), /*inverse=*/false);
 }
 
 void GroupEncoder::encode(Value group, const RowPlace &place) {
@@ -100,8 +100,9 @@ void GroupEncoder::encode(Value group, const RowPlace &place) {
     codesShape.insert(codesShape.begin(), heads);
   }
   int64_t headDim = cache.getHeadDim();
-  RowLayout layout = format.getRowLayout(headDim);
+  RowLayout layout = cache.getRowLayout();
   auto getTarget = [&](ComponentKind kind) -> GroupTarget {
+    // Records are one head's, and one group of tokens'.
     RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
     return {kind, slice,
             slice.extractTarget(builder, loc, getComponent(kind))};

@@ -94,6 +94,30 @@ void HeadAppender::forEachHead(HeadBody body) {
 // Exact tokens
 //===----------------------------------------------------------------------===//
 
+/// Stores the new token at `newRow` of the input, in an exact cache whose rows
+/// are records, as the row at `place`.
+void HeadAppender::storeRecord(const RowPlace &place, Value newRow) {
+  OpFoldResult one = builder.getIndexAttr(1);
+  Value row = tensor::EmptyOp::create(builder, loc, {1, cache.getHeadDim()},
+                                      cache.getElementType());
+  row = roundRows(builder, loc, extractNew(builder, loc, newRow, one), row);
+  Value &component = getComponent(ComponentKind::Records);
+  RowSlice slice = getRows(place, one);
+  Value target = slice.extract(builder, loc, component);
+  auto pack = PackOp::create(builder, loc, target.getType(), cache.getFormat(),
+                             row, target);
+  component = slice.insert(builder, loc, pack.getResult(0), component);
+}
+
+/// Stores the new token at `newRow` of the input as the row at `place` of an
+/// exact cache.
+void HeadAppender::storeValue(const RowPlace &place, Value newRow) {
+  if (cache.findComponent(ComponentKind::Records))
+    storeRecord(place, newRow);
+  else
+    storeExact(ComponentKind::Values, place, newRow, builder.getIndexAttr(1));
+}
+
 /// Stores `count` new tokens from `newRow` of the input as the rows from
 /// `place` on.
 void HeadAppender::storeExact(ComponentKind kind, const RowPlace &place,
@@ -117,6 +141,13 @@ void HeadAppender::storeFirst() {
 
 /// Stores the tokens of an exact cache, whose rows are their positions.
 void HeadAppender::storeValues() {
+  if (cache.findComponent(ComponentKind::Records))
+    return loop(sequence.length, sequence.newLength, /*step=*/1,
+                [&](HeadAppender &step, Value token) {
+                  RowPlace place =
+                      sequence.rows.locate(step.builder, step.loc, token);
+                  step.storeRecord(place, step.getNewRow(token));
+                });
   auto storeRun = [&](OpBuilder &nested, Location loc, Value token, Value count,
                       ValueRange carried) {
     HeadAppender run(nested, loc, cache, tokens, sequence, head, carried);
@@ -237,8 +268,7 @@ void HeadAppender::flushGroups() {
 
 SmallVector<Value> HeadAppender::store(const RowPlace &place) {
   if (cache.getFormat().isExact())
-    storeExact(ComponentKind::Values, place, sequence.start,
-               builder.getIndexAttr(1));
+    storeValue(place, sequence.start);
   else
     encodeGroup(gatherHeads(sequence.length), place);
   return components;

@@ -80,6 +80,8 @@ private:
 
   void storeExact(ComponentKind kind, const RowPlace &place, Value newRow,
                   OpFoldResult count);
+  void storeRecord(const RowPlace &place, Value newRow);
+  void storeValue(const RowPlace &place, Value newRow);
   void storeFirst();
   void storeValues();
   void storeRecent();

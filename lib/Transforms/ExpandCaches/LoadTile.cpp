@@ -52,6 +52,8 @@ public:
   SmallVector<Value> loadWithinBlock(const RowPlace &place);
   /// The whole tile of a layout that a row is in.
   SmallVector<Value> loadStoredTile(const RowPlace &place);
+  /// Those of one group, whose codes lie in rows of several tokens.
+  SmallVector<Value> loadWithinGroup(const TokenRows &tokenRows, Value row);
   /// Those that may lie apart.
   SmallVector<Value> gatherRuns(const TokenRows &tokenRows, Value row);
 
@@ -132,11 +134,15 @@ Value TileLoader::gatherRecent(Value batch, Value begin) {
 void TileLoader::listParts() {
   FormatInterface format = cache.getFormat();
   int64_t headDim = cache.getHeadDim();
+  RowLayout layout = cache.getRowLayout();
   if (format.isExact()) {
-    parts = {{ComponentKind::Values, headDim, cache.getElementType()}};
+    bool inRecords = layout.records.exists();
+    parts = {{inRecords ? std::nullopt : std::optional(ComponentKind::Values),
+              headDim, cache.getElementType()}};
+    if (inRecords)
+      packed.push_back(ComponentKind::Records);
     return;
   }
-  RowLayout layout = format.getRowLayout(headDim);
   int64_t groups = headDim / format.getGroupChannels(headDim);
   auto add = [&](ComponentKind kind, bool isPacked, int64_t rowSize,
                  Type type) {
@@ -231,7 +237,7 @@ SmallVector<Value> TileLoader::loadStoredTile(const RowPlace &place) {
   SmallVector<Value> tile;
   for (ComponentKind kind : getTokenComponents(cache))
     tile.push_back(extractTile(kind, place.block, index));
-  if (!cache.getFormat().getRowLayout(cache.getHeadDim()).isUnpacked())
+  if (!cache.getRowLayout().isUnpacked())
     tile.front() = unpackTile(tile.front());
   return tile;
 }
@@ -244,7 +250,7 @@ Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
     return gatherTiledRows(kind, place, count, nested);
   RowSlice rows = getGroupSlice(math, cache, place, head, kind);
   // One row of metadata serves all tokens of a group of several.
-  if (cache.getTokenGroup() == 1 || !isMetadata(kind))
+  if (cache.getRowTokens(kind) == 1)
     rows.count = count;
   return rows.extract(nested, loc, getComponent(kind));
 }
@@ -285,6 +291,29 @@ SmallVector<Value> TileLoader::loadWithinBlock(const RowPlace &place) {
   SmallVector<Value> tile;
   for (const TilePart &part : parts)
     tile.push_back(part.kind ? extractRowsOf(*part.kind, place, extent, builder)
+                             : rest.consume_front());
+  return tile;
+}
+
+/// The rows of the whole group, which are there, are unpacked into scratch.
+SmallVector<Value> TileLoader::loadWithinGroup(const TokenRows &tokenRows,
+                                               Value row) {
+  int64_t group = cache.getTokenGroup();
+  Value first = math.alignDown(row, group);
+  RowPlace place = tokenRows.locate(builder, loc, first);
+  OpFoldResult one = builder.getIndexAttr(1);
+  auto createTarget = [&](unsigned index) -> Value {
+    return tensor::EmptyOp::create(
+        builder, loc, {index == 0 ? group : 1, parts[index].rowSize},
+        parts[index].elementType);
+  };
+  SmallVector<Value> unpacked = unpackRows(place, one, builder, createTarget);
+  unpacked.front() =
+      extractRows(builder, loc, unpacked.front(), math.sub(row, first), extent);
+  ArrayRef<Value> rest = unpacked;
+  SmallVector<Value> tile;
+  for (const TilePart &part : parts)
+    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, one, builder)
                              : rest.consume_front());
   return tile;
 }
@@ -358,6 +387,8 @@ static SmallVector<Value> loadTile(OpBuilder &builder, LoadTileOp op,
   if (op.getAsTile())
     return loader.loadStoredTile(tokenRows.locate(builder, loc, row));
   // A tile of groups of several tokens lies within one of them.
+  if (!cache.getFormat().isExact() && cache.getRowLayout().getCodeTokens() != 1)
+    return loader.loadWithinGroup(tokenRows, row);
   if (tokenRows.areScattered() && cache.getTokenGroup() == 1 &&
       !op.getWithinPage())
     return loader.gatherRuns(tokenRows, row);

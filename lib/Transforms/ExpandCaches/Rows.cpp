@@ -279,9 +279,8 @@ Value kvq::fillRows(OpBuilder &builder, Location loc, Value tile, Value begin,
 // Tokens
 //===----------------------------------------------------------------------===//
 
-bool kvq::isMetadata(ComponentKind kind) {
-  return kind == ComponentKind::Records || kind == ComponentKind::Scales ||
-         kind == ComponentKind::Zeros;
+bool kvq::isOfHeadGroup(ComponentKind kind) {
+  return kind == ComponentKind::Scales || kind == ComponentKind::Zeros;
 }
 
 SmallVector<ComponentKind> kvq::getTokenComponents(CacheType cache) {
@@ -361,12 +360,12 @@ RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
                             const RowPlace &place, Value head,
                             ComponentKind kind) {
   Builder &builder = math.getBuilder();
-  int64_t group = cache.getTokenGroup();
   if (TileOrder tile = cache.getTileOrder(); tile.exists())
     return {place.block, head,         place.row, builder.getIndexAttr(1),
             /*heads=*/std::nullopt, tile};
-  if (!isMetadata(kind))
-    return {place.block, head, place.row, builder.getIndexAttr(group)};
-  return {place.block, math.div(head, cache.getGroupHeads()),
-          math.div(place.row, group), builder.getIndexAttr(1)};
+  int64_t tokens = cache.getRowTokens(kind);
+  if (isOfHeadGroup(kind))
+    head = math.div(head, cache.getGroupHeads());
+  return {place.block, head, math.div(place.row, tokens),
+          builder.getIndexAttr(cache.getTokenGroup() / tokens)};
 }

@@ -92,8 +92,8 @@ Value extractGivenRow(OpBuilder &builder, Location loc, CacheType cache,
                       Value component, Value head,
                       std::optional<int64_t> heads = std::nullopt);
 
-/// True for what a group of tokens has one row of.
-bool isMetadata(ComponentKind kind);
+/// True for what heads that share metadata have one row of.
+bool isOfHeadGroup(ComponentKind kind);
 
 /// The components that hold quantized tokens (an exact cache's tokens), in
 /// their order.
@@ -107,9 +107,9 @@ struct RowPlace {
 };
 
 /// The rows of one sequence's quantized tokens (of an exact cache's tokens),
-/// counted from the first one: where they lie in storage. Metadata of a group
-/// of n tokens lies in the same block, in the row of its first token divided by
-/// n.
+/// counted from the first one: where they lie in storage. What components have
+/// one row of for several tokens lies in the same block, in the row of the
+/// first of them divided by their number.
 class TokenRows {
 public:
   /// `pages` is the page table of a paged cache.
@@ -162,8 +162,7 @@ Value insertRows(OpBuilder &builder, Location loc, Value rows, Value tile,
                  OpFoldResult row, OpFoldResult count);
 
 /// The rows of a component that hold a group of tokens of `head`, of which
-/// `place` is the first: of codes and values one for each token, of metadata
-/// one for the group, and for all heads that share it.
+/// `place` is the first; of metadata for all heads that share it.
 RowSlice getGroupSlice(IndexMath &math, CacheType cache, const RowPlace &place,
                        Value head, ComponentKind kind);
 

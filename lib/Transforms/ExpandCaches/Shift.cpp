@@ -102,7 +102,8 @@ static Value store(OpBuilder &builder, Location loc, const RowSlice &rows,
 void HeadShifter::copyGroup(const RowPlace &from, const RowPlace &to) {
   auto getSlice = [&](const RowPlace &place, ComponentKind kind) {
     RowSlice rows = getGroupSlice(math, cache, place, head, kind);
-    if (int64_t heads = cache.getGroupHeads(); heads != 1 && !isMetadata(kind))
+    if (int64_t heads = cache.getGroupHeads();
+        heads != 1 && !isOfHeadGroup(kind))
       rows.heads = heads;
     return rows;
   };
@@ -119,9 +120,19 @@ void HeadShifter::turnGroup(const RowPlace &from, const RowPlace &to) {
   if (!cache.isExact())
     return GroupEncoder(builder, loc, cache, gap.sequence, head, components)
         .encode(group, to);
-  Value &values = components[*cache.findComponent(ComponentKind::Values)];
-  RowSlice rows = getGroupSlice(math, cache, to, head, ComponentKind::Values);
-  values = store(builder, loc, rows, group, values);
+  auto inRecords = cache.findComponent(ComponentKind::Records);
+  ComponentKind kind =
+      inRecords ? ComponentKind::Records : ComponentKind::Values;
+  Value &component = components[*cache.findComponent(kind)];
+  RowSlice rows = getGroupSlice(math, cache, to, head, kind);
+  if (!inRecords) {
+    component = store(builder, loc, rows, group, component);
+    return;
+  }
+  Value record = rows.extract(builder, loc, component);
+  auto pack = PackOp::create(builder, loc, record.getType(),
+                             cache.getFormat().getCore(), group, record);
+  component = rows.insert(builder, loc, pack.getResult(0), component);
 }
 
 SmallVector<Value> HeadShifter::moveGroups() {

@@ -143,10 +143,10 @@ Value KeyTurner::decodeToken(OpBuilder &b, Location loc, ValueRange components,
                            format.resolveHeads(cache.getHeads()).getCore(),
                            inputs, scratch)
           .getResult(0);
-  if (format.getRotation() != 0)
+  if (cache.getRotation() != 0)
     values = RotateOp::create(b, loc, values.getType(), values,
                               getGiven(ComponentKind::Signs), values,
-                              format.getRotation(), /*inverse=*/true);
+                              cache.getRotation(), /*inverse=*/true);
   if (!format.getCenterType())
     return values;
   ChannelSlice all(b, /*tokens=*/1, 0, cache.getHeadDim(), 1);

@@ -123,6 +123,10 @@ static Value buildFlushed(OpBuilder &b, Location loc, const SideMatcher &side,
   Value rows = side.components.front();
   int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
   Value tokens = tensor::DimOp::create(b, loc, rows, rank - 2);
+  // Rows of codes come first, or records that have them.
+  if (int64_t ofRow = type.getRowLayout().getCodeTokens(); ofRow != 1)
+    tokens = arith::MulIOp::create(
+        b, loc, tokens, arith::ConstantIndexOp::create(b, loc, ofRow));
   Value count = arith::IndexCastOp::create(b, loc, b.getI64Type(), tokens);
   return tensor::FromElementsOp::create(
       b, loc, resultType, SmallVector<Value>(type.getBatch(), count));

@@ -182,10 +182,11 @@ static Value stripCasts(Value value) {
 }
 
 /// Whether bytes of one format are those of the other, as far as packing goes.
-static bool packAlike(FormatInterface a, FormatInterface b, int64_t headDim) {
+static bool packAlike(FormatInterface a, FormatInterface b, int64_t headDim,
+                      Type codes) {
   return a.getCodeBits() == b.getCodeBits() &&
          a.hasSignedCodes() == b.hasSignedCodes() &&
-         a.getRowLayout(headDim) == b.getRowLayout(headDim);
+         a.getRowLayout(headDim, codes) == b.getRowLayout(headDim, codes);
 }
 
 /// The components from which the operands of the dequantize come: packed ones,
@@ -194,9 +195,10 @@ LogicalResult SideMatcher::findComponents() {
   FormatInterface format = dequantize.getFormat();
   Value codes = stripCasts(dequantize.getInputs().front());
   int64_t headDim = getShape(codes).back();
-  RowLayout layout = format.getRowLayout(headDim);
+  Type type = getElementTypeOrSelf(codes);
+  RowLayout layout = format.getRowLayout(headDim, type);
   auto unpack = codes.getDefiningOp<UnpackOp>();
-  if (unpack && !packAlike(unpack.getFormat(), format, headDim))
+  if (unpack && !packAlike(unpack.getFormat(), format, headDim, type))
     return fail("its codes are unpacked in another format than they are "
                 "dequantized in");
   if (!unpack && !layout.isUnpacked())

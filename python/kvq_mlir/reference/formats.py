@@ -43,7 +43,7 @@ class Format:
     share a scale too, each so many that follow each other; None means all.
     scale: type of the stored scale. outer: None, or the type (f32) of a given outer scale, by which the stored ones are
     multiplied (`f8E4M3FN of f32`). zero: None for symmetric codes. range: the range policy, as text.
-    rotate: None, or how many consecutive channels a Hadamard rotation mixes. center: None, or the type of the given
+    rotate: None, or how many consecutive channels a Hadamard rotation mixes, 0 for all. center: None, or the type of the given
     mean that is subtracted. rope: "post", or "pre" for keys that are stored before RoPE and turned when they are read;
     this alone does not contradict codes = none. rule: how scales, zeros and codes are found. layout: None, or how codes and metadata lie in
     bytes; no arithmetic depends on it.
@@ -151,9 +151,13 @@ class Format:
             raise ValueError(f"expected a head dim of at least 1, got {dim}")
         if dim % channels:
             raise ValueError(f"head dim {dim} is not divisible by the group's {channels} channels")
-        if self.rotate is not None and dim % self.rotate:
+        if self.rotate is not None and dim % self.rotated(dim):
             raise ValueError(f"head dim {dim} is not divisible by the rotation's {self.rotate} channels")
         return channels
+
+    def rotated(self, dim: int) -> int:
+        """How many channels of a row of `dim` are rotated together, where they are."""
+        return self.rotate or dim
 
     def __str__(self) -> str:
         if self.codes is None:
@@ -168,7 +172,7 @@ class Format:
         if self.range != self._default_range():
             parts.append(f"range = {self.range}")
         if self.rotate is not None:
-            parts.append(f"rotate = hadamard<{self.rotate}>")
+            parts.append(f"rotate = hadamard<{self.rotate or '*'}>")
         if self.center is not None:
             parts.append(f"center = {self.center}")
         if self.rope == "pre":
@@ -272,9 +276,11 @@ def _parse_scale(value: str) -> tuple[FloatType, FloatType | None]:
 
 
 def _parse_rotate(value: str) -> int:
-    match = re.fullmatch(r"hadamard<\s*([0-9]+)\s*>", value)
+    match = re.fullmatch(r"hadamard<\s*(\*|[0-9]+)\s*>", value)
     if not match:
-        raise ValueError(f"unknown rotation '{value}', expected hadamard<n>")
+        raise ValueError(f"unknown rotation '{value}', expected hadamard<n> or hadamard<*>")
+    if match[1] == "*":
+        return 0
     size = int(match[1])
     if size < 2 or size & (size - 1):
         raise ValueError(f"hadamard<n> needs a power of two from 2 on, got {size}")

@@ -1,4 +1,4 @@
-"""Layouts: how the codes and metadata of rows lie in bytes (rules R13, R14 and R29 to R31)."""
+"""Layouts: how the codes and metadata of rows lie in bytes (rules R13, R14 and R29 to R31, R38)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from .packing import PARTS
 
 FIELDS = ("codes", "high", "scale", "zero", "scale_zero")
+SKIP, STRIDDEN = r"skip<\s*(\d+)\s*>", r"(scale|zero)<\s*(\d+)\s*>"
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields of `#kvq.layout`. high: None where it is as codes. scope: "record" or "row" with fields, else None. tile:
-    "channel_pairs" or "token_pairs" and how many tokens, else None."""
+    """The fields of `#kvq.layout`. high: None where it is as codes. block: tokens of a row of codes, and how many channels
+    of each follow each other, None for all. scope: "record" or "row" with fields, else None. tile: "channel_pairs" or
+    "token_pairs" and how many tokens, else None."""
 
     codes: Order = Order()
     high: Order | None = None
     bias: bool = False
+    block: tuple[int, int | None] = (1, None)
     scope: str | None = None
     fields: tuple[str, ...] = ()
     tile: tuple[str, int] | None = None
@@ -82,6 +85,9 @@ class Layout:
                 found["bias"] = True
             elif name in ("codes", "high"):
                 found[name] = Order.parse(value)
+            elif name == "block":
+                tokens, channels = (size.strip() for size in value.strip("[]").split(","))
+                found["block"] = int(tokens), None if channels == "*" else int(channels)
             elif name == "tile":
                 order = re.fullmatch(r"(channel_pairs|token_pairs)<\s*(\d+)\s*>", value)
                 if not order:
@@ -90,8 +96,9 @@ class Layout:
             elif name in ("record", "row"):
                 found["scope"] = name
                 found["fields"] = tuple(field.strip() for field in value.strip("[]").split(","))
-                if unknown := set(found["fields"]) - set(FIELDS):
-                    raise ValueError(f"unknown fields {sorted(unknown)}, expected {', '.join(FIELDS)}")
+                known = f"{'|'.join(FIELDS)}|{SKIP}|{STRIDDEN}"
+                if unknown := [field for field in found["fields"] if not re.fullmatch(known, field)]:
+                    raise ValueError(f"unknown fields {unknown}, expected {', '.join(FIELDS)}, skip<bytes>")
             else:
                 raise ValueError(f"unknown field '{name}' of a layout")
         return Layout(**found)
@@ -102,6 +109,8 @@ class Layout:
             parts.append(f"high = {self.high}")
         if self.bias:
             parts.append("bias")
+        if self.block != (1, None):
+            parts.append(f"block = [{self.block[0]}, {self.block[1] or '*'}]")
         if self.tile:
             parts.append("tile = {}<{}>".format(*self.tile))
         if self.scope:
@@ -117,21 +126,21 @@ class Layout:
 
 
 def pack_rows(
-    codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, bits: int, layout: Layout
+    codes: np.ndarray, scales: np.ndarray, zeros: np.ndarray | None, bits: int, layout: Layout, skipped: int = 0
 ) -> dict[str, np.ndarray]:
-    """The packed components of rows, uint8 [..., tokens, bytes] by name: "codes", "records" or both.
+    """The packed components of rows, uint8 [..., rows, bytes] by name: "codes", "records" or both.
 
     codes: int8 or uint8 [..., tokens, dim]. scales, zeros: stored ones, arrays of bit patterns for types that NumPy
-    lacks, [..., groups of tokens, groups].
+    lacks, [..., groups of tokens, groups]. skipped: the bytes that a record skips.
     """
     fields = codes.view(np.uint8) & np.uint8(2**bits - 1)
     if layout.bias:
         fields = (fields + np.uint8(2 ** (bits - 1))) & np.uint8(2**bits - 1)
     groups = scales.shape[-1]
     records = groups if layout.scope == "record" else 1
-    shares = records if "codes" in layout.fields else 1
+    elements = _elements(fields, layout.block, records if "codes" in layout.fields else 1)
     found = {
-        name: _stream((fields >> np.uint8(first)) & np.uint8(2**width - 1), width, order, shares)
+        name: _stream((elements >> np.uint8(first)) & np.uint8(2**width - 1), width, order)
         for name, first, width, order in layout.parts(bits)
     }
     packed = {}
@@ -141,18 +150,38 @@ def pack_rows(
         found |= {"scale": _bytes(scales, records)}
         if zeros is not None:
             found["zero"] = _bytes(zeros, records)
+        for name in layout.fields:
+            if match := re.fullmatch(STRIDDEN, name):
+                stride = int(match[2])
+                metadata = scales if match[1] == "scale" else zeros
+                ordered = [metadata[..., first::stride] for first in range(stride)]
+                found[name] = _bytes(np.concatenate(ordered, axis=-1), records)
         if "scale_zero" in layout.fields:
             mask = np.uint32(2**bits - 1)
             merged = (scales.view(np.uint32) & ~mask) | (zeros.astype(np.uint32) & mask)
             found["scale_zero"] = _bytes(merged, records)
+        for name in layout.fields:
+            if match := re.fullmatch(SKIP, name):
+                found[name] = np.full((*found["scale"].shape[:-1], int(match[1])), skipped, np.uint8)
         joined = np.concatenate([found[name] for name in layout.fields], axis=-1)
         packed["records"] = joined.reshape(*joined.shape[:-2], joined.shape[-2] * joined.shape[-1])
     return packed
 
 
-def _stream(fields: np.ndarray, bits: int, order: Order, shares: int) -> np.ndarray:
-    """Rows [..., dim] in equal shares, each in an order of its own, as bytes [..., shares, bytes]."""
-    fields = fields.reshape(*fields.shape[:-1], shares, fields.shape[-1] // shares)
+def _elements(fields: np.ndarray, block: tuple[int, int | None], shares: int) -> np.ndarray:
+    """Rows [..., tokens, dim], those of a block's tokens together, each cut into equal shares of its channels:
+    [..., rows, shares, elements]."""
+    *outer, tokens, dim = fields.shape
+    share = dim // shares
+    channels = block[1] or share
+    split = fields.reshape(*outer, tokens // block[0], block[0], shares, share // channels, channels)
+    # Tokens come behind the runs of channels.
+    ordered = np.moveaxis(split, -4, -2)
+    return ordered.reshape(*outer, tokens // block[0], shares, block[0] * share)
+
+
+def _stream(fields: np.ndarray, bits: int, order: Order) -> np.ndarray:
+    """Elements [..., n] in an order as bytes [..., bytes]."""
     placed = np.empty_like(fields)
     placed[..., order.places(fields.shape[-1], bits)] = fields
     planes = (placed[..., np.newaxis] >> np.arange(bits, dtype=np.uint8)) & np.uint8(1)

@@ -32,16 +32,18 @@ def prepare(elements: np.ndarray, fmt: Format, calibration: Calibration) -> np.n
         return elements
     if calibration.signs is not None:
         elements = elements * calibration.signs.astype(np.float32)
-    bound = _F32_LARGEST / np.float32(fmt.rotate)
-    root = np.float32(1 / np.sqrt(np.float64(fmt.rotate)))
-    return hadamard(np.clip(elements, -bound, bound), fmt.rotate) * root
+    size = fmt.rotated(elements.shape[-1])
+    bound = _F32_LARGEST / np.float32(size)
+    root = np.float32(1 / np.sqrt(np.float64(size)))
+    return hadamard(np.clip(elements, -bound, bound), size) * root
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def restore(values: np.ndarray, fmt: Format, calibration: Calibration) -> np.ndarray:
     """`restore64` in float32, every operation rounded in the order of rule R37."""
     if fmt.rotate is not None:
-        values = hadamard(values, fmt.rotate) * np.float32(1 / np.sqrt(np.float64(fmt.rotate)))
+        size = fmt.rotated(values.shape[-1])
+        values = hadamard(values, size) * np.float32(1 / np.sqrt(np.float64(size)))
         if calibration.signs is not None:
             values = values * calibration.signs.astype(np.float32)
     if fmt.center is not None:
@@ -55,7 +57,8 @@ def restore64(values: np.ndarray, fmt: Format, calibration: Calibration | None =
     calibration = Calibration() if calibration is None else calibration
     calibration.check(fmt, values.shape[-3], values.shape[-1])
     if fmt.rotate is not None:
-        values = hadamard(values, fmt.rotate) / np.sqrt(np.float64(fmt.rotate))
+        size = fmt.rotated(values.shape[-1])
+        values = hadamard(values, size) / np.sqrt(np.float64(size))
         if calibration.signs is not None:
             values = values * calibration.signs
     if fmt.center is not None:

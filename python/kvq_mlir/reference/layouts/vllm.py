@@ -1,9 +1,10 @@
 """vLLM's caches: fp8 per tensor, and int8, fp8 and int4 per token and head with the scale inline after the data.
 
-Also the values of its TurboQuant caches.
+Also the keys and values of its TurboQuant caches, the two parts of a slot.
 
 Source: vllm-project/vllm, csrc cache kernels and v1/attention/ops: triton_reshape_and_cache_flash.py,
-triton_turboquant_store.py.
+triton_turboquant_store.py; of TurboQuant also v1/attention/backends/turboquant_attn.py and
+model_executor/layers/quantization/turboquant.
 """
 
 from __future__ import annotations
@@ -60,6 +61,47 @@ def int4_per_token_head(x: np.ndarray) -> np.ndarray:
     codes = np.clip(words.half_away(x / scale + point), 0, 15)
     stored = (scale.view(np.uint32) & np.uint32(0xFFFFFFF0)) | point.astype(np.uint32)
     return np.concatenate([words.even_low(codes), words.little_endian(stored, "<u4")], axis=-1)
+
+
+def turboquant_centroids(bits: int, dim: int) -> np.ndarray:
+    """The 2^bits centroids for N(0, 1/dim), float32: Lloyd's iteration from equal steps over 3.5 deviations.
+
+    The mean of a cell is that of 200 trapezoids over it; the outermost cells end at 10.5 deviations. At most 200 rounds,
+    until no centroid moves by 1e-10.
+    """
+    deviation, count = dim**-0.5, 2**bits
+    centroids = 7 * deviation * ((np.arange(count) + 0.5) / count - 0.5)
+    for _ in range(200):
+        middles = (centroids[1:] + centroids[:-1]) / 2
+        edges = np.concatenate([[-10.5 * deviation], middles, [10.5 * deviation]])
+        x = np.linspace(edges[:-1], edges[1:], 201)
+        weights = np.exp(-((x / deviation) ** 2) / 2)
+        weights[[0, -1]] /= 2
+        moved = (x * weights).sum(axis=0) / weights.sum(axis=0)
+        if np.max(np.abs(moved - centroids)) < 1e-10:
+            break
+        centroids = moved
+    return centroids.astype(np.float32)
+
+
+def turboquant_keys(x: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(codes, norms, margins) of keys [..., D], in float64: uint8 and float64 [..., D], float64 [...].
+
+    y = H x / (|x| + 1e-8), with H the Hadamard matrix of Sylvester's order over the root of D; a code is the number of
+    middles between centroids that are not above y. margins: how far y is from the nearest middle, since the engine
+    computes y in f32 in an order of its own. The bytes are D bits/8, lowest bits first, then the norm |x| in f16.
+    """
+    x = np.asarray(x, np.float64)
+    dim = x.shape[-1]
+    hadamard = np.ones((1, 1))
+    while len(hadamard) < dim:
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    norms = np.linalg.norm(x, axis=-1)
+    y = (x / (norms[..., np.newaxis] + 1e-8)) @ hadamard / np.sqrt(dim)
+    centroids = turboquant_centroids(bits, dim)
+    middles = ((centroids[1:] + centroids[:-1]) / np.float32(2)).astype(np.float64)
+    margins = np.min(np.abs(y[..., np.newaxis] - middles), axis=-1)
+    return np.searchsorted(middles, y, side="right").astype(np.uint8), norms, margins
 
 
 def turboquant_values(x: np.ndarray, bits: int) -> np.ndarray:
