@@ -173,7 +173,7 @@ def attention_and_append(text: str, dim: int) -> str:
     fmt = kvq.Format(text)
     cache = kvq.Cache(1, 2, 0, dim, fmt).dynamic_type
     window = fmt.tokens > 1
-    attention = attention_ir.attention((1, 4, dim), "f32", dim, cache, cache, (window, window), 1.0, True)
+    attention = attention_ir.attention((1, 4, dim), "f32", dim, cache, cache, (window, window), attention_ir.Variant(1.0, True))
     return attention + append_ir.append((1, 2, dim), "f16", cache, window)
 
 

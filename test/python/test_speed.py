@@ -6,6 +6,7 @@ import pytest
 import kvq_mlir as kvq
 from kvq_mlir import _kvq
 from kvq_mlir.bench_timing import Timing
+from kvq_mlir.ir.attention import Variant
 from kvq_mlir.ir.attention import attention as attention_ir
 
 KV_HEADS, HEAD_DIM = 8, 128
@@ -28,5 +29,5 @@ def test_decode_step(codes, limit, rng):
 def test_compilation():
     """IR to machine code of one kernel: the largest there is, with every region on both sides."""
     k = v = f"!kvq.cache<1x8x?x128xf16, #kvq.format<{PER_CHANNEL}>, exact_first = 4, recent = 64>"
-    module = attention_ir((1, 32, 128), "f32", 128, k, v, (True, True), 0.125, True)
+    module = attention_ir((1, 32, 128), "f32", 128, k, v, (True, True), Variant(0.125, True))
     assert min(_kvq.compile(module).compile_seconds for _ in range(3)) < 1

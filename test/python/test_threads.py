@@ -70,7 +70,7 @@ def test_a_number_of_threads_that_cannot_be(caches, rng):
     with pytest.raises(kvq.Error, match="expected at least 1 thread, got 0"):
         kvq.attention(q, *caches, threads=0)
     k, v = caches
-    signature = ((4, 6, 64), "f32", 64, k.dynamic_type, v.dynamic_type, (True, False), 0.125, True)
+    signature = ((4, 6, 64), "f32", 64, k.dynamic_type, v.dynamic_type, (True, False), attention_ir.Variant(0.125, True))
     compiled = kernel(attention_ir.attention, *signature)
     with pytest.raises(_kvq.Error, match="compiled to run on several"):
         compiled.invoke("attention", (q, *k._arrays, *v._arrays, k._lengths, k._flushed, np.empty_like(q)), 2)
