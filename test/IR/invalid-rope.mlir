@@ -20,7 +20,7 @@
 
 // -----
 
-// expected-error@+1 {{expected no other field but rope with codes = none}}
+// expected-error@+1 {{expected no other field but rope and layout with codes = none}}
 #f = #kvq.format<codes = none, rope = pre, scale = f16>
 
 // -----
