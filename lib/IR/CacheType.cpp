@@ -220,6 +220,10 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     return failure();
   if (failed(format.verifyHeads(emitError, shape[1])))
     return failure();
+  auto codes = dyn_cast<FormatAttr>(rowFormat);
+  if (codes && !codes.isExact() &&
+      codes.getLayoutOrDefault().getTile().exists() && (page || ring))
+    return emitError() << "expected no pages and no ring with rows in tiles";
   return format.resolveHeads(shape[1]).verifyHeadDim(emitError, shape[3]);
 }
 
@@ -298,7 +302,21 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
               ShapedType::isDynamic(rows) ? rows : rows / row.tokens,
               row.getBytes(), byte);
   };
-  addPacked(ComponentKind::Codes, layout.codes);
+  TileOrder tile = layout.tile;
+  auto addTiles = [&](ComponentKind kind, ArrayRef<int64_t> shape,
+                      Type element) {
+    int64_t tiles = ShapedType::isDynamic(rows)
+                        ? rows
+                        : llvm::divideCeil(rows, tile.tokens);
+    SmallVector<int64_t> all = {blocks, heads, tiles};
+    all.append(shape.begin(), shape.end());
+    components.push_back({kind, all, element, kAlignment});
+  };
+  if (tile.exists())
+    addTiles(ComponentKind::Codes, tile.getShape(layout.codes.getBytes()),
+             byte);
+  else
+    addPacked(ComponentKind::Codes, layout.codes);
   addPacked(ComponentKind::Records, layout.records);
   if (format.isExact()) {
     if (!layout.records.exists())
@@ -311,6 +329,8 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     auto addMetadata = [&](ComponentKind kind, Type element) {
       if (format.hasStaticRange())
         addGiven(kind, groupHeads, groupsPerRow, element);
+      else if (tile.exists())
+        addTiles(kind, {groupsPerRow, tile.tokens}, element);
       else
         addRows(kind, groupHeads, groupRows, groupsPerRow, element);
     };
@@ -389,6 +409,22 @@ CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
              getKeepFirst());
 }
 
+TileOrder CacheType::getTileOrder() const {
+  if (!getFormat() || getFormat().isExact())
+    return {};
+  return getRowLayout().tile;
+}
+
+CacheType CacheType::withoutTiles() const {
+  auto format = dyn_cast<FormatAttr>(getRowFormat());
+  if (!format || format.isExact() || !format.getLayout())
+    return *this;
+  return get(getContext(), getShape(), getElementType(),
+             format.withLayout(format.getLayout().withoutTile()),
+             getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
+             getKeepFirst());
+}
+
 CacheType CacheType::withoutPages() const {
   return get(getContext(), getShape(), getElementType(), getRowFormat(),
              getExactFirst(), getRecent(), getResidual(),
@@ -424,12 +460,12 @@ std::string CacheType::whyNotChannels(int64_t begin, int64_t end) const {
     int64_t last = first + segment.getHeadDim();
     FormatInterface format = segment.getFormat();
     bool isCut = (begin > first && begin < last) || (end > first && end < last);
-    bool isRead = begin < last && end > first;
-    if (isRead && (format.getRotation() != 0 || format.getCenterType())) {
-      os << "choose from rows that are "
+    if (isCut && (format.getRotation() != 0 || format.getCenterType())) {
+      os << "cut rows that are "
          << (format.getRotation() != 0 ? "rotated" : "centred");
       return reason;
     }
+    bool isRead = begin < last && end > first;
     if (isRead && format.isBeforeRope()) {
       os << "choose from channels that RoPE turns as they are read";
       return reason;

@@ -234,7 +234,29 @@ static FailureOr<ByteSplit> addPageTails(CacheType type,
   return split;
 }
 
+/// Adds rows of the last tile that hold no token to `split`, of a cache like
+/// `type` with rows one after the other, as padding.
+static FailureOr<ByteSplit> addTileTails(CacheType type, int64_t length,
+                                         FailureOr<ByteSplit> split) {
+  int64_t tokens = type.getTileOrder().tokens;
+  int64_t rows = type.getQuantizedRows(length);
+  FailureOr<ByteSplit> group = getTokenGroupBytes(type.withoutTiles());
+  if (failed(split) || failed(group))
+    return failure();
+  Bytes tails = multiply(llvm::divideCeil(rows, tokens) * tokens - rows,
+                         group->total);
+  Bytes total = add(split->total, tails);
+  if (!total)
+    return failure();
+  split->padding += *tails;
+  split->total = *total;
+  return split;
+}
+
 FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
+  if (type.getTileOrder().exists())
+    return addTileTails(type, capacity,
+                        getAllocatedBytes(type.withoutTiles(), capacity));
   if (type.getSegments()) {
     FailureOr<ByteSplit> sum = sumUpSegments(type, [&](CacheType segment) {
       return std::pair(getAllocatedBytes(segment, capacity), int64_t(1));
@@ -257,6 +279,9 @@ FailureOr<ByteSplit> kvq::getAllocatedBytes(CacheType type, int64_t capacity) {
 }
 
 FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
+  if (type.getTileOrder().exists())
+    return addTileTails(type, length,
+                        getRetainedBytes(type.withoutTiles(), length));
   if (type.getSegments())
     return sumUpSegments(type, [&](CacheType segment) {
       return std::pair(getRetainedBytes(segment, length), int64_t(1));
@@ -300,6 +325,8 @@ FailureOr<ByteSplit> kvq::getRetainedBytes(CacheType type, int64_t length) {
 }
 
 FailureOr<ByteSplit> kvq::getTokenGroupBytes(CacheType type) {
+  if (type.getTileOrder().exists())
+    return getTokenGroupBytes(type.withoutTiles());
   // Exact segments count for each token of a group.
   if (type.getSegments())
     return sumUpSegments(type, [&](CacheType segment) {

@@ -29,6 +29,7 @@ struct LayoutFields {
   CodeBlock block;
   RecordScope scope = RecordScope::None;
   SmallVector<LayoutField> fields;
+  TileOrder tile;
 };
 
 } // namespace
@@ -78,6 +79,21 @@ static ParseResult parseBlock(AsmParser &parser, CodeBlock &block) {
            << "expected a block of at least 1 channel or '*', got "
            << block.channels;
   return parser.parseRSquare();
+}
+
+static ParseResult parseTile(AsmParser &parser, TileOrder &tile) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<TileKind> kind = symbolizeTileKind(name);
+  if (!kind || *kind == TileKind::None)
+    return parser.emitError(loc)
+           << "expected channel_pairs<T> or token_pairs<T>, got '" << name
+           << "'";
+  tile.kind = *kind;
+  return failure(parser.parseLess() || parser.parseInteger(tile.tokens) ||
+                 parser.parseGreater());
 }
 
 ParseResult kvq::parseFieldStride(AsmParser &parser, int64_t &stride) {
@@ -135,6 +151,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
        },
        /*isFlag=*/true},
       {"block", [&] { return parseBlock(parser, fields.block); }},
+      {"tile", [&] { return parseTile(parser, fields.tile); }},
       {"record", [&] { return parseScope(RecordScope::Group); }},
       {"row", [&] { return parseScope(RecordScope::Row); }}};
   if (parseFieldList(parser, " of a layout", listed, seen))
@@ -142,7 +159,8 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<LayoutAttr>(loc, parser.getContext(), fields.codes,
                                        fields.high.value_or(fields.codes),
                                        fields.bias, fields.block, fields.scope,
-                                       ArrayRef<LayoutField>(fields.fields));
+                                       ArrayRef<LayoutField>(fields.fields),
+                                       fields.tile);
 }
 
 static void printOrder(AsmPrinter &printer, StringRef name,
@@ -170,6 +188,9 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     else
       printer << block.channels << "]";
   }
+  if (getTile().exists())
+    printer << ", tile = " << stringifyTileKind(getTile().kind) << "<"
+            << getTile().tokens << ">";
   if (getScope() != RecordScope::None) {
     printer << ", " << stringifyRecordScope(getScope()) << " = [";
     llvm::interleaveComma(getFields(), printer, [&](const LayoutField &field) {
@@ -199,6 +220,25 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
   if (order.elements % order.stride != 0)
     return emitError() << "stride " << order.stride << " does not divide the "
                        << order.elements << " elements of its order";
+  return success();
+}
+
+static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
+                                const CodeOrder &codes, const CodeOrder &high,
+                                const CodeBlock &block,
+                                RecordScope scope, const TileOrder &tile) {
+  if (!tile.exists())
+    return success();
+  if (tile.tokens < 2 || tile.tokens % 2 != 0)
+    return emitError() << "expected a tile of an even number of tokens, got "
+                       << tile.tokens;
+  if (!(codes == CodeOrder()) || !(high == CodeOrder()))
+    return emitError() << "expected planar codes in a tile, of a row together";
+  if (!(block == CodeBlock()))
+    return emitError() << "expected no 'block' in a tile";
+  if (scope != RecordScope::None)
+    return emitError() << "expected no '" << stringifyRecordScope(scope)
+                       << "' in a tile";
   return success();
 }
 
@@ -256,10 +296,11 @@ static LogicalResult verifyFields(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  CodeOrder codes, CodeOrder high, bool bias,
                                  CodeBlock block, RecordScope scope,
-                                 ArrayRef<LayoutField> fields) {
+                                 ArrayRef<LayoutField> fields, TileOrder tile) {
   if (failed(verifyOrder(emitError, codes)) ||
       failed(verifyOrder(emitError, high)) ||
-      failed(verifyBlock(emitError, block)))
+      failed(verifyBlock(emitError, block)) ||
+      failed(verifyTile(emitError, codes, high, block, scope, tile)))
     return failure();
   return scope == RecordScope::None ? success()
                                     : verifyFields(emitError, scope, fields);
@@ -272,12 +313,17 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LayoutAttr LayoutAttr::getPlanar(MLIRContext *context) {
   return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
                          CodeBlock(), RecordScope::None,
-                         ArrayRef<LayoutField>());
+                         ArrayRef<LayoutField>(), TileOrder());
+}
+
+LayoutAttr LayoutAttr::withoutTile() const {
+  return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
+                         getBlock(), getScope(), getFields(), TileOrder());
 }
 
 LayoutAttr LayoutAttr::withRow(ArrayRef<LayoutField> fields) const {
   return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
-                         getBlock(), RecordScope::Row, fields);
+                         getBlock(), RecordScope::Row, fields, getTile());
 }
 
 bool LayoutAttr::hasField(RowField field) const {

@@ -62,7 +62,9 @@ LogicalResult kvq::verifyPageTable(Operation *op, StringRef name,
 
 static bool hasIntegerCodes(CacheType cache) {
   return llvm::any_of(cache.getSegmentCaches(), [](CacheType part) {
-    return part.getFormat().hasIntegerCodes();
+    FormatInterface format = part.getFormat();
+    // RoPE turns floats.
+    return format.hasIntegerCodes() && !format.isBeforeRope();
   });
 }
 

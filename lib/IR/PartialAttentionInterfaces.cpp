@@ -53,6 +53,8 @@ static TileGrid getTileGrid(PartialAttentionOp op) {
     // A page holds whole groups.
     if (group == 1 && op.getWithinPages() && cache.isPaged())
       group = *cache.getPage();
+    if (op.getWithinPages() && cache.getTileOrder().exists())
+      group = cache.getTileOrder().tokens;
     if (group > 1)
       grid = {std::gcd(grid.group, group), cache.getExactFirst()};
   }

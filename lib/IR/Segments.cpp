@@ -278,6 +278,9 @@ LogicalResult SegmentsAttr::verifyCache(
     };
     auto segment = cast<FormatInterface>(format);
     bool isExact = segment.isExact();
+    auto codes = dyn_cast<FormatAttr>(format);
+    if (codes && !isExact && codes.getLayoutOrDefault().getTile().exists())
+      return emitHere() << "expected no tiles in a segment, got " << format;
     // One page table says where the rows of all segments are.
     if (isExact && page && (exactFirst != 0 || recent || residual))
       return emitHere()

@@ -83,7 +83,8 @@ LogicalResult PartialAttentionOp::verify() {
   if (failed(verifyQueryCodes(*this, getQueryCodesAttr(), key, value)))
     return failure();
   auto hasPages = [](CacheType cache, std::optional<TokenRegion> region) {
-    return region && LoadTileOp::hasPages(cache, *region);
+    return region && (LoadTileOp::hasPages(cache, *region) ||
+                      LoadTileOp::hasTiles(cache, *region));
   };
   if (getWithinPages() && !hasPages(key, getKeyRegion()) &&
       !hasPages(value, getValueRegion()))
@@ -145,8 +146,30 @@ bool LoadTileOp::hasPages(CacheType cache, TokenRegion region) {
   return region == TokenRegion::Codes && cache.isPaged();
 }
 
-SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache,
-                                           TokenRegion region) {
+bool LoadTileOp::hasTiles(CacheType cache, TokenRegion region) {
+  return region == TokenRegion::Codes && cache.getTileOrder().exists();
+}
+
+/// The types of a whole tile in the order of its layout.
+static SmallVector<Type> getStoredTileTypes(CacheType cache) {
+  FormatInterface format = cache.getFormat();
+  TileOrder tile = cache.getTileOrder();
+  int64_t headDim = cache.getHeadDim();
+  SmallVector<int64_t> metadata = {
+      headDim / format.getGroupChannels(headDim), tile.tokens};
+  SmallVector<Type> types = {
+      RankedTensorType::get(tile.getShape(headDim),
+                            IntegerType::get(cache.getContext(), 8)),
+      RankedTensorType::get(metadata, format.getScaleType())};
+  if (Type zero = format.getZeroType())
+    types.push_back(RankedTensorType::get(metadata, zero));
+  return types;
+}
+
+SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, TokenRegion region,
+                                           bool asTile) {
+  if (asTile)
+    return getStoredTileTypes(cache);
   int64_t headDim = cache.getHeadDim();
   constexpr int64_t kDynamic = ShapedType::kDynamic;
   if (!hasCodes(cache, region))
@@ -175,13 +198,17 @@ LogicalResult LoadTileOp::verify() {
   if (IntegerAttr tile = getTileAttr(); tile && tile.getInt() < 1)
     return emitOpError("expected a tile of at least 1 token, got ")
            << tile.getInt();
-  SmallVector<Type> expected = getTileTypes(cache, getRegion());
+  if (getAsTile() && (!hasTiles(cache, getRegion()) || !getWithinPage()))
+    return emitOpError("as_tile needs a range within_page, of codes that lie in "
+                       "tiles");
+  SmallVector<Type> expected =
+      getTileTypes(cache, getRegion(), getAsTile());
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")
            << expected << ", got " << getResultTypes();
   if (hasPages(cache, getRegion()))
     return verifyPageTable(*this, "pages", cache, getPages());
-  if (getWithinPage())
+  if (getWithinPage() && !hasTiles(cache, getRegion()))
     return emitOpError("within_page is given for a region without pages, '")
            << stringifyTokenRegion(getRegion()) << "'";
   if (getPages())

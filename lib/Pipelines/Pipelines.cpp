@@ -70,6 +70,7 @@ void kvq::buildBufferizePipeline(OpPassManager &pm) {
 void kvq::buildCPUPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options) {
   buildTilePipeline(pm, options.splits, options.tileTokens);
+  pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
   pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());

@@ -9,6 +9,10 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -92,4 +96,20 @@ CPUTarget::createTargetMachine() const {
   if (!machine)
     return llvm::createStringError("LLVM cannot generate code for " + triple);
   return std::move(machine);
+}
+
+int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
+  // What is preferred is asked about a function.
+  llvm::LLVMContext context;
+  llvm::Module module("", context);
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  auto *function = llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), false),
+      llvm::GlobalValue::ExternalLinkage, "f", module);
+  llvm::TypeSize bits =
+      machine.getTargetTransformInfo(*function).getRegisterBitWidth(
+          llvm::TargetTransformInfo::RGK_FixedWidthVector);
+  constexpr uint64_t kBits = 32;
+  return std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
 }

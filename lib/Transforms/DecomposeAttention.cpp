@@ -114,7 +114,9 @@ LoadTileOp TileDecomposer::load(Value cache, Value pages, TokenRegion region,
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
       op.getHead(), op.getBegin(), op.getEnd(), hasPages ? pages : Value(),
       region, op.getTileAttr(),
-      /*withinPage=*/hasPages && op.getWithinPages()));
+      /*withinPage=*/(hasPages || LoadTileOp::hasTiles(type, region)) &&
+          op.getWithinPages(),
+      /*asTile=*/false));
   return loads.back();
 }
 

@@ -99,16 +99,36 @@ static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
 // Means and rotations
 //===----------------------------------------------------------------------===//
 
+static bool isPrepared(CacheType type) {
+  return type.getRotation() != 0 || type.getCenterType();
+}
+
 /// The segments of `cache` if any of them has a mean or a rotation, else none.
 static SmallVector<CacheSegment> splitPrepared(OpBuilder &b, Location loc,
                                                Value cache) {
-  auto isPrepared = [](CacheType type) {
-    return type.getRotation() != 0 || type.getCenterType();
-  };
   if (!llvm::any_of(cast<CacheType>(cache.getType()).getSegmentCaches(),
                     isPrepared))
     return {};
   return splitSegments(b, loc, cache);
+}
+
+/// Those of the op's values, of which the accumulator has `value_channels`:
+/// segments among these, counted from the first of them.
+static SmallVector<CacheSegment> splitPreparedValues(OpBuilder &b,
+                                                     PartialAttentionOp op) {
+  SmallVector<CacheSegment> segments =
+      splitPrepared(b, op.getLoc(), op.getValue());
+  std::optional<ArrayRef<int64_t>> range = op.getValueChannels();
+  if (!range)
+    return segments;
+  SmallVector<CacheSegment> read;
+  for (CacheSegment segment : segments) {
+    if (segment.begin < range->front() || segment.begin >= range->back())
+      continue;
+    segment.begin -= range->front();
+    read.push_back(segment);
+  }
+  return read;
 }
 
 /// The means of the op's head, without their unit axis.
@@ -222,7 +242,7 @@ static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
   Value &acc = coded[0];
   for (const CacheSegment &segment : values) {
     CacheType type = segment.getType();
-    if (type.getRotation() == 0 && !type.getCenterType())
+    if (!isPrepared(type))
       continue;
     Value part = extractChannels(b, loc, acc, segment);
     if (type.getRotation() != 0)
@@ -263,25 +283,25 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
   SmallVector<Value> state(op.getDpsInits()), coded;
   SmallVector<CacheSegment> preparedKeys =
       splitPrepared(rewriter, loc, op.getKey());
-  // Of such rows no channels are chosen.
-  SmallVector<CacheSegment> preparedValues;
-  if (!op.getValueChannels())
-    preparedValues = splitPrepared(rewriter, loc, op.getValue());
-  bool isPrepared = !preparedValues.empty();
-  if (isPrepared)
+  SmallVector<CacheSegment> preparedValues = splitPreparedValues(rewriter, op);
+  bool hasOwnState =
+      llvm::any_of(preparedValues, [](const CacheSegment &segment) {
+        return isPrepared(segment.getType());
+      });
+  if (hasOwnState)
     coded = buildIdentity(rewriter, op);
   Value query = buildStoredQuery(rewriter, op, preparedKeys);
   Value bias = buildStoredBias(rewriter, op, preparedKeys);
   for (const TokenRange &key : keys)
     for (const TokenRange &value : values) {
       bool hasCodes = value.region == TokenRegion::Codes;
-      SmallVector<Value> &chain = isPrepared && hasCodes ? coded : state;
+      SmallVector<Value> &chain = hasOwnState && hasCodes ? coded : state;
       parts.push_back(restrictToRegions(rewriter, op, key, value, chain));
       if (key.region == TokenRegion::Codes)
         readStoredKeys(parts.back(), query, bias);
       chain.assign(parts.back()->result_begin(), parts.back()->result_end());
     }
-  if (isPrepared)
+  if (hasOwnState)
     state = mergeStoredValues(rewriter, op, preparedValues, coded, state);
   rewriter.replaceOp(op, state);
   return parts;
@@ -292,14 +312,20 @@ static SmallVector<PartialAttentionOp> splitByRegion(RewriterBase &rewriter,
 //===----------------------------------------------------------------------===//
 
 /// The tile for a part: token groups that several tokens share divide it, or
-/// it divides them, so that one row of metadata serves a tile.
+/// it divides them, so that one row of metadata serves a tile; so do tiles of a
+/// layout.
 static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
   int64_t tile = 0;
   for (auto [cache, region] :
        {std::pair(op.getKey().getType(), op.getKeyRegion()),
-        std::pair(op.getValue().getType(), op.getValueRegion())})
-    if (region == TokenRegion::Codes && cache.getTokenGroup() > 1)
+        std::pair(op.getValue().getType(), op.getValueRegion())}) {
+    if (region != TokenRegion::Codes)
+      continue;
+    if (cache.getTokenGroup() > 1)
       tile = std::gcd(tile, cache.getTokenGroup());
+    else if (TileOrder order = cache.getTileOrder(); order.exists())
+      tile = std::gcd(tile, order.tokens);
+  }
   if (tile == 0)
     return tileTokens;
   // The largest divisor of the groups that is no more than asked for.
@@ -310,7 +336,7 @@ static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
 }
 
 /// Whether tiles of so many tokens can be made to lie within the pages of both
-/// sides: they divide them, and what bounds tiles begins at the same token.
+/// sides, and within the tiles of their layouts: they divide them, and what bounds tiles begins at the same token.
 /// Groups of several tokens keep a tile within a page by themselves.
 static bool fitsPages(PartialAttentionOp op, int64_t tile) {
   bool hasPages = false;
@@ -318,7 +344,9 @@ static bool fitsPages(PartialAttentionOp op, int64_t tile) {
   for (auto [cache, region] :
        {std::pair(op.getKey().getType(), op.getKeyRegion()),
         std::pair(op.getValue().getType(), op.getValueRegion())}) {
-    bool isBound = cache.isPaged() || cache.getTokenGroup() > 1;
+    TileOrder order = cache.getTileOrder();
+    bool isBound =
+        cache.isPaged() || cache.getTokenGroup() > 1 || order.exists();
     if (region != TokenRegion::Codes || !isBound)
       continue;
     if (origin.value_or(cache.getExactFirst()) != cache.getExactFirst())
@@ -326,7 +354,8 @@ static bool fitsPages(PartialAttentionOp op, int64_t tile) {
     origin = cache.getExactFirst();
     if (cache.getTokenGroup() > 1)
       continue;
-    if (*cache.getPage() % tile != 0)
+    int64_t size = order.exists() ? order.tokens : *cache.getPage();
+    if (size % tile != 0)
       return false;
     hasPages = true;
   }

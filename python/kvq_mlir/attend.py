@@ -126,7 +126,8 @@ def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
         return None
     if query_codes not in ("i8", "i16"):
         raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
-    if not (k.format.has_integer_codes or v.format.has_integer_codes):
+    formats = [fmt for side in (k, v) for fmt in side.format.formats if not fmt.is_before_rope]  # RoPE turns floats
+    if not any(fmt.has_integer_codes for fmt in formats):
         raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
     return query_codes
 
@@ -184,7 +185,7 @@ def attention(
 
     value_channels: (begin, end) of v's rows that are the values; with v None, of k's rows (MLA).
 
-    query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R32):
+    query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R38):
     keys with integer codes see the query as such integers, values with integer codes the probabilities as i16. At least
     one side has to have integer codes.
     rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes them, with a row for each position:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import asdict, dataclass
 
@@ -9,9 +10,10 @@ import numpy as np
 
 import kvq_mlir as kvq
 
-from .bench import HEAD_DIM, KV_HEADS, Timing, processor
-from .text import InputError
+from .bench_cases import positive
+from .bench_timing import Timing, processor
 
+KV_HEADS, HEAD_DIM = 8, 128
 FORMATS: dict[str, tuple[str, int]] = {  # name: format, newest tokens that stay exact
     "f16": ("codes = none", 0),
     "i8": ("codes = i8, group = [1, 32], scale = f16", 0),
@@ -57,18 +59,22 @@ def measure(name: str, text: str, recent: int, tokens: int, rng: np.random.Gener
     return AppendResult(name, text, recent, whole, Timing.of(append_one, 0.3), prompt.nbytes / whole.median)
 
 
-def run_append(tokens: int, as_json: bool) -> None:
-    """Measures every format and prints the figures."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `bench append`."""
+    parser.add_argument("--tokens", default="4096", help="tokens that are appended (default: 4096)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measures every format and prints the figures; `InputError` for arguments that are out of range."""
     from tqdm import tqdm
 
-    if tokens < 1:
-        raise InputError(f"--tokens: expected at least 1, found {tokens}")
+    tokens = positive(arguments.tokens, "--tokens")
     rng = np.random.default_rng(0)
     results = [
         measure(name, text, recent, tokens, rng)
         for name, (text, recent) in tqdm(FORMATS.items(), desc="measuring", unit="format", disable=None, leave=False)
     ]
-    if as_json:
+    if arguments.json:
         shape = {"kv_heads": KV_HEADS, "head_dim": HEAD_DIM, "tokens": tokens, "processor": processor()}
         print(json.dumps(shape | {"formats": [asdict(result) for result in results]}, indent=2))
         return

@@ -17,9 +17,10 @@ import numpy as np
 
 import kvq_mlir as kvq
 
-from .bench import Timing, plural, processor, unfused_attention
+from .bench_timing import Timing, plural, processor
 from .model import EXPECTED_HEADER, Attend, Config, Model, causal_mask, exact_attention
 from .text import InputError, read_text
+from .unfused import unfused_attention
 
 # What the command needs beside the packages of kvq_mlir.
 PACKAGES = ("gguf", "matplotlib", "threadpoolctl", "tokenizers", "tqdm")

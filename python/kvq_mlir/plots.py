@@ -69,3 +69,37 @@ def _plot_perplexities(axes: Axes, exact: dict, quantized: list[dict]) -> None:
         axes.errorbar(_bytes(pair), pair["perplexity"], spread, marker="o", markersize=7, color=color, capsize=3)
     axes.margins(y=0.15)
     axes.set_ylabel("perplexity of the whole pass (bars: standard error)")
+
+
+# --- benchmarks ------------------------------------------------------------------------------------------------------
+
+
+def plot_attention(results: list[dict], shape: dict, path: Path) -> None:
+    """Nanoseconds by tokens, a panel for each number of threads. results: what `bench cpu --json` prints."""
+    threads = sorted({result["threads"] for result in results})
+    figure = Figure(figsize=(5.6 * len(threads), 4.6), layout="constrained")
+    names = list(dict.fromkeys(result["name"] for result in results))
+    for panel, count in zip(figure.subplots(1, len(threads), squeeze=False)[0], threads, strict=True):
+        here = [result for result in results if result["threads"] == count]
+        for i, name in enumerate(names):
+            rows = [result for result in here if result["name"] == name]
+            _plot_times(panel, rows, "nanoseconds", COLORS[i % len(COLORS)], "-" if i < len(COLORS) else ":", name)
+        for i, name in enumerate(dict.fromkeys(result["yardstick"] for result in here if result["yardstick"])):
+            rows = [result for result in here if result["yardstick"] == name]
+            _plot_times(panel, rows, "yardstick_nanoseconds", EXACT_COLOR, ("--", "-.")[i % 2], f"by hand, {name}")
+        panel.set_xscale("log", base=2)
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel("tokens")
+        panel.set_ylabel("ns per key, KV head and query token")
+        panel.set_title("1 thread" if count == 1 else f"{count} threads", fontsize=10)
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(f"Attention, {shape['query_heads']} query heads over {shape['kv_heads']} KV heads")
+    figure.savefig(path, dpi=150)
+
+
+def _plot_times(axes: Axes, rows: list[dict], key: str, color: str, style: str, label: str) -> None:
+    points = {row["tokens"]: row[key] for row in rows}
+    axes.plot(list(points), list(points.values()), style, color=color, marker="o", markersize=4, label=label)

@@ -256,6 +256,7 @@ compile(const std::string &text, std::optional<int64_t> splits,
   // lowering: afterwards arrays are words like any others.
   unwrap(runPipeline(*module, "builtin.module(kvq-apply-policy)"));
   std::vector<Signature> signatures = unwrap(getSignatures(*module));
+  CPUTarget target = CPUTarget::get(cpu, features);
   if (!pipeline.empty()) {
     unwrap(runPipeline(*module, pipeline));
   } else {
@@ -264,13 +265,14 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.splits = *splits;
     if (tileTokens)
       options.tileTokens = *tileTokens;
-    if (vectorWidth)
-      options.vectorWidth = *vectorWidth;
+    options.vectorWidth =
+        vectorWidth ? *vectorWidth
+                    : getVectorWidth(*unwrap(target.createTargetMachine()));
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }
   auto kernel = std::make_unique<Kernel>();
-  kernel->jit = unwrap(JIT::create(*module, CPUTarget::get(cpu, features)));
+  kernel->jit = unwrap(JIT::create(*module, target));
   for (Signature &signature : signatures) {
     JITFunction code = unwrap(findCode(*kernel->jit, signature));
     std::string name = signature.name;

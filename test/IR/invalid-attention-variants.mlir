@@ -221,7 +221,7 @@ func.func @channels_output(%q: tensor<1x4x2x16xf32>, %k: !c, %n: tensor<1xi64>, 
 #f = #kvq.format<codes = i4, group = [1, 8], scale = f16, rotate = hadamard<8>>
 !c = !kvq.cache<1x2x64x16xf16, #f>
 func.func @channels_rotated(%q: tensor<1x4x2x16xf32>, %k: !c, %n: tensor<1xi64>, %o: tensor<1x4x2x8xf32>) {
-  // expected-error@+1 {{value_channels = [0, 8] choose from rows that are rotated}}
+  // expected-error@+1 {{value_channels = [0, 8] cut rows that are rotated}}
   %r = kvq.attention ins(%q, %k, %k : tensor<1x4x2x16xf32>, !c, !c) lengths(%n : tensor<1xi64>)
       
       outs(%o : tensor<1x4x2x8xf32>) {scale = 1.0 : f32, value_channels = array<i64: 0, 8>} -> tensor<1x4x2x8xf32>

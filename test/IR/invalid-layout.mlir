@@ -25,7 +25,7 @@
 
 // -----
 
-// expected-error@+1 {{expected one of codes, high, bias, block, record, row, got 'nibbles'}}
+// expected-error@+1 {{expected one of codes, high, bias, block, tile, record, row, got 'nibbles'}}
 #a = #kvq.layout<nibbles = high>
 
 // -----
@@ -164,6 +164,59 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // expected-error@+1 {{expected no field 'scale' in a record with range static: no token has metadata of its own}}
 #f = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static, layout = #kvq.layout<record = [codes, scale]>>
+
+// -----
+
+// expected-error@+1 {{expected channel_pairs<T> or token_pairs<T>, got 'pairs'}}
+func.func private @f() attributes {l = #kvq.layout<codes = planar, tile = pairs<64>>}
+
+// -----
+
+// expected-error@+1 {{expected a tile of an even number of tokens, got 33}}
+func.func private @f() attributes {l = #kvq.layout<codes = planar, tile = token_pairs<33>>}
+
+// -----
+
+// expected-error@+1 {{expected planar codes in a tile, of a row together}}
+func.func private @f() attributes {l = #kvq.layout<codes = stream, tile = token_pairs<64>>}
+
+// -----
+
+// expected-error@+1 {{expected no 'record' in a tile}}
+func.func private @f() attributes {l = #kvq.layout<codes = planar, tile = token_pairs<64>, record = [scale, codes]>}
+
+// -----
+
+// expected-error@+1 {{expected groups of one token and one KV head, with a range of their own, in a tile}}
+#f = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>
+// expected-error@+1 {{expected pairs of bytes in the rows of a tile, got 10 codes of 4 bits}}
+func.func private @f(!kvq.cache<1x8x?x10xf16, #f>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>
+// expected-error@+1 {{expected no pages and no ring with rows in tiles}}
+func.func private @f(!kvq.cache<1x8x?x64xf16, #f, page = 64>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>
+// expected-error@+1 {{segment [0:64]: expected no tiles in a segment}}
+func.func private @f(!kvq.cache<1x8x?x96xf16, #kvq.segments<[0:64] = #f, [64:96] = none>>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x8x?x64xf16, #f>
+func.func @as_tile_without_tiles(%c: !c, %i: index) {
+  // expected-error@+1 {{as_tile needs a range within_page, of codes that lie in tiles}}
+  %0:2 = kvq.load_tile %c <codes> at [%i, %i] tokens [%i to %i] {as_tile} : !c -> tensor<?x64xi8>, tensor<?x1xf16>
+  return
+}
 
 // -----
 

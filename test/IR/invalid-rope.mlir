@@ -190,3 +190,18 @@ func.func @channels(%q: tensor<1x2x1x64xf32>, %k: !k, %n: tensor<1xi64>, %t: ten
       outs(%out : tensor<1x2x1x16xf32>) {scale = 0.125 : f32, value_channels = array<i64: 48, 64>} -> tensor<1x2x1x16xf32>
   return
 }
+
+// -----
+
+// Codes that RoPE turns are multiplied as floats.
+
+#a = #kvq.format<codes = i8, group = [1, *], scale = f32, rope = pre>
+!k = !kvq.cache<1x1x?x64xf16, #a>
+!v = !kvq.cache<1x1x?x64xf16, #kvq.format<codes = none>>
+func.func @integers(%q: tensor<1x2x1x64xf32>, %k: !k, %v: !v, %n: tensor<1xi64>, %t: tensor<?x8xf32>, %out: tensor<1x2x1x64xf32>) {
+  // expected-error@+1 {{query_codes needs integer codes of keys or of values, got #kvq.format<codes = i8}}
+  %0 = kvq.attention ins(%q, %k, %v : tensor<1x2x1x64xf32>, !k, !v) lengths(%n : tensor<1xi64>)
+      rope(%t, %t : tensor<?x8xf32>, tensor<?x8xf32>)
+      outs(%out : tensor<1x2x1x64xf32>) {scale = 0.125 : f32, query_codes = i16} -> tensor<1x2x1x64xf32>
+  return
+}

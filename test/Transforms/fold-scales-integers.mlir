@@ -1,7 +1,7 @@
 // RUN: kvq-opt %s --kvq-fold-scales --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s
 
 // With kvq.query_codes the operand that is not codes becomes integers (rule
-// R32): the query once for all tiles, probabilities in each.
+// R38): the query once for all tiles, probabilities in each.
 
 #token = #kvq.format<codes = i4, group = [1, 16], scale = f16>
 #channel_zero = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
@@ -63,13 +63,16 @@ func.func @keys_token(%q: tensor<4x64xf32>, %c: tensor<?x64xi8>, %s: tensor<?x4x
   return %all : tensor<4x?xf32>
 }
 
-// The scales of a channel go into the query, which is i8 then, with one step a
-// row; unsigned codes are extended as such.
+// The scales of a channel go into the query, with one step a row. Integers of 8
+// bits are kept as i16, which is what is multiplied; unsigned codes are extended
+// as such.
 //
 // CHECK-LABEL: func @keys_channel(
-// CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x64xi8>)
-// CHECK:       linalg.generic {{.*}} ins(%[[N]], %{{.+}}, %{{.+}} : tensor<4x64xi8>, tensor<?x64xi8>, tensor<4xf32>)
-// CHECK:         arith.extsi %in : i8 to i32
+// CHECK:         arith.divf %{{.+}}, %[[RANGE:.+]] : f32
+// CHECK:         arith.divf %[[RANGE]], %{{.+}} : f32
+// CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x64xi16>)
+// CHECK:       linalg.generic {{.*}} ins(%[[N]], %{{.+}}, %{{.+}} : tensor<4x64xi16>, tensor<?x64xi8>, tensor<4xf32>)
+// CHECK:         arith.extsi %in : i16 to i32
 // CHECK:         arith.extui %{{.+}} : i8 to i32
 func.func @keys_channel(%q: tensor<4x64xf32>, %c: tensor<?x64xi8>, %s: tensor<1x64xf16>, %z: tensor<1x64xf16>,
     %n: index, %out: tensor<4x?xf32>) -> tensor<4x?xf32> {

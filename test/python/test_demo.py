@@ -6,7 +6,7 @@ import math
 import kvq_mlir as kvq
 import numpy as np
 import pytest
-from kvq_mlir import bench, bench_append, demo
+from kvq_mlir import demo, unfused
 from kvq_mlir.__main__ import main
 from kvq_mlir.metrics import key_score_error
 from kvq_mlir.model import Config, exact_attention
@@ -147,7 +147,7 @@ def test_unfused_attention_is_exact_attention():
     k_cache.append(k)
     v_cache.append(v)
     expected = exact_attention(q[:, :, -1:], k.astype(np.float16), v.astype(np.float16), np.float64)
-    found = bench.unfused_attention(q[:, :, -1:], k_cache, v_cache)
+    found = unfused.unfused_attention(q[:, :, -1:], k_cache, v_cache)
     assert np.linalg.norm(found - expected) <= 1e-5 * np.linalg.norm(expected)
 
 
@@ -157,13 +157,6 @@ def test_unfused_attention_is_exact_attention():
         (["demo", "--tokens", "0"], "--tokens: expected at least 64, found 0"),
         (["demo", "--tokens", "8193"], "--tokens: expected at most 8192 (the model's context), found 8193"),
         (["demo", "--text", "missing.txt"], "cannot read the text file missing.txt: No such file or directory"),
-        (["bench", "cpu", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
-        (["bench", "cpu", "--threads", "-1"], "--threads: expected at least 1, found -1"),
-        (["bench", "append", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
-        (
-            ["bench", "append", "--threads", "2"],
-            "--threads: expected with cpu only, found with append, which runs on one thread",
-        ),
     ],
 )
 def test_values_that_cannot_be(arguments, message, capsys, tmp_path, monkeypatch):
@@ -178,8 +171,6 @@ def test_values_that_cannot_be(arguments, message, capsys, tmp_path, monkeypatch
     [
         ([], "the following arguments are required: COMMAND"),
         (["serve"], "invalid choice: 'serve'"),
-        (["bench"], "the following arguments are required: target"),
-        (["bench", "gpu"], "invalid choice: 'gpu'"),
         (["demo", "--tokens", "many"], "invalid int value: 'many'"),
     ],
 )
@@ -190,33 +181,9 @@ def test_wrong_usage(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["bench", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
 def test_help(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 0
     assert capsys.readouterr().out.startswith("usage: python -m kvq_mlir")
-
-
-def test_bench_json(capsys, monkeypatch):
-    monkeypatch.setattr(bench, "MEMORY_BYTES", 1 << 20)  # a figure of the machine, not looked at here
-    assert main(["bench", "cpu", "--tokens", "128", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (result["tokens"], result["threads"]) == (128, 1)
-    assert [p["name"] for p in result["pairs"]] == ["16-bit", "K8V8", "K4V4"]
-    exact, k8v8, k4v4 = (p["cache_bytes"] for p in result["pairs"])
-    assert (exact, k8v8, k4v4) == tuple(2 * 128 * 8 * 128 * bits / 8 for bits in (16, 8.5, 4.5))
-    for pair in result["pairs"]:
-        assert pair["difference"] < 1e-5
-        assert pair["fused"]["lower_quartile"] <= pair["fused"]["median"] <= pair["fused"]["upper_quartile"]
-
-
-def test_bench_append(capsys, monkeypatch):
-    monkeypatch.setattr(bench_append, "FORMATS", {name: bench_append.FORMATS[name] for name in ("i8", "ui4 channel")})
-    assert main(["bench", "append", "--tokens", "96", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert [result["name"] for result in report["formats"]] == ["i8", "ui4 channel"]
-    for result in report["formats"]:
-        speed = 96 * report["kv_heads"] * report["head_dim"] * 2 / result["prompt"]["median"]
-        assert result["input_bytes_per_second"] == pytest.approx(speed)
-        assert 0 < result["step"]["median"] and result["prompt"]["calls"] >= 10

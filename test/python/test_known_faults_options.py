@@ -36,6 +36,22 @@ def lowered(fmt: str, windows: str = "") -> str:
     return found + outcome(attend_to_one(SHAPE, 2, "f16", entries), TILE)
 
 
+def lowered_keys(fmt: str) -> str:
+    """Attention over keys of a format, with tables of RoPE where it is before it."""
+    table = "tensor<?x16xf32>"
+    clause = f"rope(%t, %t : {table}, {table})" if "rope = pre" in fmt else ""
+    return outcome(
+        f"""!k = !kvq.cache<1x2x128x64xf16, {_named(fmt)}>
+!v = !kvq.cache<1x2x128x64xf16, #kvq.format<codes = none>>
+func.func @f(%q: tensor<1x2x1x64xf32>, %k: !k, %v: !v, %n: tensor<1xi64>, %t: {table}) -> tensor<1x2x1x64xf32> {{
+  %0 = kvq.attention ins(%q, %k, %v : tensor<1x2x1x64xf32>, !k, !v) lengths(%n : tensor<1xi64>) {clause}
+      outs(%q : tensor<1x2x1x64xf32>) {{scale = 1.0 : f32}} -> tensor<1x2x1x64xf32>
+  return %0 : tensor<1x2x1x64xf32>
+}}""",
+        TILE,
+    )
+
+
 def _named(fmt: str) -> str:
     return fmt if fmt.startswith("#") else f"#kvq.format<{fmt}>"
 
@@ -58,6 +74,7 @@ FORMAT_FIELDS = {
     "range": (I4, I4 + ", range = clip<0.5>"),
     "rotate": (I4, I4 + ", rotate = hadamard<32>"),
     "center": (I4, I4 + ", center = f16"),
+    "rope": (I4, I4 + ", rope = pre"),
     "rule": (I4, I4 + ", rule = #kvq.rule<scale = nearest>"),
     "layout": (I4, I4 + ", layout = #kvq.layout<codes = stream>"),
 }
@@ -108,7 +125,8 @@ def test_every_field_of_a_format_is_in_the_table():
 @pytest.mark.parametrize("field", FORMAT_FIELDS)
 def test_fields_of_formats(field):
     before, after = FORMAT_FIELDS[field]
-    check(lowered(before), lowered(after))
+    lower = lowered_keys if field == "rope" else lowered
+    check(lower(before), lower(after))
 
 
 def parameters_of(attribute: str, path: str) -> set[str]:
@@ -216,6 +234,31 @@ PARTIAL_CHANNELS = (
     "-> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
     "%0#0 : tensor<2x64xf32>",
 )
+BEFORE_ROPE = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = none, rope = pre>>"
+AFTER_ROPE = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = none>>"
+TABLE = "tensor<128x32xf32>"
+ATTENTION_ROPE = (
+    f"%q: tensor<1x2x3x64xf32>, %k: {BEFORE_ROPE}, %v: {AFTER_ROPE}, %n: tensor<1xi64>, %t: {TABLE}",
+    f"%0 = kvq.attention ins(%q, %k, %v : tensor<1x2x3x64xf32>, {BEFORE_ROPE}, {AFTER_ROPE}) "
+    f"lengths(%n : tensor<1xi64>) rope(%t, %t : {TABLE}, {TABLE}) outs(%q : tensor<1x2x3x64xf32>) "
+    "{{scale = 1.0 : f32, rope_style = #kvq.rope_style<{0}>}} -> tensor<1x2x3x64xf32>",
+    "%0 : tensor<1x2x3x64xf32>",
+)
+PARTIAL_ROPE = (
+    f"%q: tensor<2x64xf32>, %k: {BEFORE_ROPE}, %v: {AFTER_ROPE}, %i: index, %m: tensor<2xf32>, %t: {TABLE}",
+    f"%0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x64xf32>, {BEFORE_ROPE}, {AFTER_ROPE}) at [%i, %i] "
+    f"tokens [%i to %i] flushed [%i, %i] rope(%t, %t : {TABLE}, {TABLE}) "
+    "outs(%q, %m, %m : tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>) {{key_region = #kvq.region<codes>, "
+    "value_region = #kvq.region<codes>, tile = 8, rope_style = #kvq.rope_style<{0}>}} "
+    "-> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
+    "%0#0 : tensor<2x64xf32>",
+)
+SHIFT_ROPE = (
+    f"%k: {AFTER_ROPE}, %n: tensor<1xi64>, %t: {TABLE}",
+    "%0 = kvq.shift drop(%n, %n : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>) "
+    f"rope(%t, %t : {TABLE}, {TABLE}) into(%k : {AFTER_ROPE}) {{{{rope_style = #kvq.rope_style<{{0}}>}}}} -> {AFTER_ROPE}",
+    f"%0 : {AFTER_ROPE}",
+)
 PARTIAL = (
     "%q: tensor<2x64xf32>, %c: !c, %b: index, %lo: index, %hi: index, %f: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
     "%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, !c, !c) at [%b, %b] tokens [%lo to %hi] "
@@ -287,6 +330,14 @@ OP_ATTRIBUTES = {
         TILE,
     ),
     "attention.value_channels": (ATTENTION_CHANNELS, "0, 64", "64, 128", TILE),
+    "attention.query_codes": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, query_codes = i16", TILE),
+    "attention.rope_style": (ATTENTION_ROPE, "half", "interleaved", TILE),
+    "partial_attention.rope_style": (PARTIAL_ROPE, "half", "interleaved", "func.func(kvq-decompose-attention)"),
+    "shift.rope_style": (SHIFT_ROPE, "half", "interleaved", "kvq-expand-caches"),
+    "partial_attention.query_codes": (
+        *(PARTIAL, REGIONS.format("codes", "codes", 8), REGIONS.format("codes", "codes", "8, query_codes = i16")),
+        "func.func(kvq-decompose-attention)",
+    ),
     "partial_attention.softcap": (
         *(PARTIAL, REGIONS.format("first", "first", 8), REGIONS.format("first", "first", "8, softcap = 2.0 : f32")),
         "func.func(kvq-decompose-attention)",

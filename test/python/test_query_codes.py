@@ -1,4 +1,4 @@
-"""Integer dot products (rule R32): what the query and the probabilities become, and what it costs at most."""
+"""Integer dot products (rule R38): what the query and the probabilities become, and what it costs at most."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ TILE = 64  # tokens, from the first of the region on
 
 
 def integers(x: np.ndarray, largest: int) -> np.ndarray:
-    """Rule R32 along the last axis, float32: what takes the place of x."""
+    """Rule R38 along the last axis, float32: what takes the place of x."""
     top = np.abs(x).max(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         codes = np.where(top > 0, np.rint(x * (np.float32(largest) / top)), 0)

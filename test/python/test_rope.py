@@ -173,6 +173,20 @@ def test_with_all_variants(rng):
         assert relative_l2(part, expected) <= TOLERANCE
 
 
+def test_integers_are_for_values_alone(rng):
+    """Keys that RoPE turns are multiplied as floats, whatever is asked for."""
+    k = kvq.Cache(1, HEADS, 70, 64, kvq.Format(BEFORE))
+    exact = kvq.Cache(1, HEADS, 70, 64, kvq.Format("codes = none"))
+    v = kvq.Cache(1, HEADS, 70, 64, kvq.Format("codes = i8, group = [1, 16], scale = f16"))
+    for cache in (k, v, exact):
+        fill(rng, (cache,), np.array([66]), 64)
+    q = rng.standard_normal((1, HEADS, 1, 64)).astype(np.float32)
+    plain, coded = (kvq.attention(q, k, v, rope=kvq.rope_tables(70, 64), query_codes=codes) for codes in (None, "i8"))
+    assert not np.array_equal(plain, coded) and relative_l2(coded, plain) <= 2e-4  # what i16 probabilities cost
+    with pytest.raises(kvq.Error, match="query_codes needs integer codes of keys or of values"):
+        kvq.attention(q, k, exact, rope=kvq.rope_tables(70, 64), query_codes="i8")
+
+
 def test_shift_of_keys_before_rope_moves_bits(rng):
     """Positions follow from where tokens lie: a shift moves them as they are, and attention turns them anew."""
     dim, text = 64, "codes = i4, group = [1, 32], scale = f16, rope = pre"

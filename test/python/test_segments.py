@@ -199,6 +199,12 @@ def test_means_and_rotations_of_segments(windows, rng):
     for keys, values, sides in ((coded, plain, (cache, exact)), (plain, coded, (exact, cache)), (coded, coded, (cache,) * 2)):
         wanted, found = reference.attention(q, keys, values), kvq.attention(q, *sides, splits=2)
         assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    for begin, end in ((40, 96), (0, 40), (32, 36)):  # values among the keys' channels
+        wanted = reference.attention(q, coded, [part[..., begin:end] for part in coded])
+        found = kvq.attention(q, cache, None, value_channels=(begin, end))
+        assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    with pytest.raises(kvq.Error, match="cut rows that are centred"):
+        kvq.attention(q, cache, None, value_channels=(32, 50))
 
 
 @pytest.mark.parametrize("name, windows", [("latent", {}), ("three", dict(exact_first=2, recent=5))])

@@ -62,7 +62,8 @@ static cl::opt<int64_t> tileTokens("tile-tokens",
                                    cl::cat(category));
 static cl::opt<int64_t>
     vectorWidth("vector-width",
-                cl::desc("Elements of f32 in a vector register"),
+                cl::desc("Elements of f32 in a vector register (default: the "
+                         "processor's)"),
                 cl::init(getDefaults().vectorWidth), cl::cat(category));
 static cl::opt<bool> openMP(
     "openmp",
@@ -111,11 +112,13 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   kvq::CPUPipelineOptions options;
   options.splits = splits;
   options.tileTokens = tileTokens;
-  options.vectorWidth = vectorWidth;
   options.openMP = openMP;
   auto machine = kvq::CPUTarget::get(cpu, features).createTargetMachine();
   if (!machine)
     return machine.takeError();
+  options.vectorWidth = vectorWidth.getNumOccurrences() != 0
+                            ? vectorWidth
+                            : kvq::getVectorWidth(**machine);
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;

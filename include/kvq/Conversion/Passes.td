@@ -85,7 +85,8 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
   let description = [{
     In a loop over tiles of tokens, what a tile takes of a buffer that outlives the
     loop (a `memref.subview` along one axis that advances with the loop, whole
-    rows) is prefetched for the tile after it, line by line, where there is one.
+    rows, or one tile of a layout) is prefetched for the tile after it, line by line,
+    where there is one.
     Rows that pages or groups of several tokens place otherwise are left to the
     processor.
 
@@ -99,9 +100,10 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     ```mlir
     scf.for %t = %c0 to %n step %c64 {
       …                                    // %bytes: 128 for each row of the next tile
+      %bytes_of_head = memref.collapse_shape %codes [[0], [1], [2, 3]] …
       scf.for %b = %c0 to %bytes step %c64 {
-        …                                  // %row, %column: of byte %b from row %t + 64 on
-        memref.prefetch %codes[%c0, %h, %row, %column], read, locality<3>, data …
+        %i = arith.addi %next, %b : index  // %next: (%t + 64) * 128
+        memref.prefetch %bytes_of_head[%c0, %h, %i], read, locality<3>, data …
       }
       %rows = memref.subview %codes[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1] …
     ```

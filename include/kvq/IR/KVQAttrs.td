@@ -67,6 +67,15 @@ def KVQ_OrderKind : I32Enum<"OrderKind",
   let cppNamespace = "::mlir::kvq";
 }
 
+def KVQ_TileKind : I32Enum<"TileKind",
+    "which elements of a tile are stored side by side", [
+  I32EnumCase<"None", 0, "none">,
+  I32EnumCase<"ChannelPairs", 1, "channel_pairs">,
+  I32EnumCase<"TokenPairs", 2, "token_pairs">
+]> {
+  let cppNamespace = "::mlir::kvq";
+}
+
 def KVQ_RowField : I32Enum<"RowField",
     "what a part of a packed row holds", [
   I32EnumCase<"Codes", 0, "codes">,
@@ -201,6 +210,9 @@ def KVQ_CodebookAttr : KVQ_Attr<"Codebook", "codebook"> {
 def KVQ_CodeOrderParameter
     : AttrParameter<"::mlir::kvq::CodeOrder", "an order of codes in bytes">;
 
+def KVQ_TileOrderParameter
+    : AttrParameter<"::mlir::kvq::TileOrder", "an order of rows' bytes">;
+
 def KVQ_CodeBlockParameter
     : AttrParameter<"::mlir::kvq::CodeBlock", "the tokens of a row of codes">;
 
@@ -215,6 +227,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     #kvq.layout<codes = planar, row = [codes, scale]>
     #kvq.layout<codes = stream, block = [16, 1]>
     #kvq.layout<codes = planar, block = [32, *], row = [scale, zero, codes]>
+    #kvq.layout<codes = planar, tile = channel_pairs<64>>
     ```
 
     | field | values | meaning |
@@ -228,6 +241,8 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | `block` | `[t, c]` | one row holds the codes of t tokens that follow each other: of each c channels (`*`: all that the field holds) those of one token after the other; `[1, *]` by default |
     | `record` | a list of fields | component `records`: the bytes of each group of channels, one group after the other, the fields of each in this order |
     | `row` | a list of fields | component `records`: the fields of a row in this order, each of all groups |
+    | `tile` | `channel_pairs<T>` | bytes of T rows together: the first two of each row, one row after the other, then the next two, ... |
+    | | `token_pairs<T>` | bytes of each two rows together: their first bytes, then their second ones, ... |
 
     Planar codes of 3, 5 and 6 bits are cut into low parts of 2, 4 and 4 bits,
     the field `codes`, and the 1, 1 and 2 bits above, the field `high`. Other
@@ -264,6 +279,11 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     element i of a field of d channels is channel
     `floor(i / (t c)) c + i mod c` of token `floor(i / c) mod t`.
 
+    In a tile metadata lie by group: those of the first group of all T tokens, then
+    those of the next one. What a sequence stores takes whole tiles. Either order
+    lets vectors lie along tokens (keys, `channel_pairs`) or channels (values,
+    `token_pairs`) with the two elements side by side that an instruction adds.
+
     What a list does not name keeps a component of its own, as without one: the
     codes beside `record = [scale, zero]`, say. A row of codes by themselves is
     that of t tokens, and t divides the tokens of a group. A record is that of one
@@ -278,7 +298,9 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     `high`, metadata in a record with a static range, a block that does not divide
     the tokens of a group, or with codes in a record is not as many, or does not
     divide the channels; with `codes = none` anything but `values` and `skip<n>`
-    in a `row`.
+    in a `row`; a tile of an odd number of tokens, with another order than `planar`,
+    with a block, a record or a row, or with groups of several tokens or heads or a
+    static range; rows of an odd number of bytes in a tile.
   }];
   let parameters = (ins
     KVQ_CodeOrderParameter:$codes,
@@ -286,11 +308,14 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     "bool":$bias,
     KVQ_CodeBlockParameter:$block,
     "::mlir::kvq::RecordScope":$scope,
-    ArrayRefParameter<"::mlir::kvq::LayoutField">:$fields);
+    ArrayRefParameter<"::mlir::kvq::LayoutField">:$fields,
+    KVQ_TileOrderParameter:$tile);
   let extraClassDeclaration = [{
     /// Codes planar in the row, each kind of metadata a component of its own.
     static LayoutAttr getPlanar(::mlir::MLIRContext *context);
     bool hasField(::mlir::kvq::RowField field) const;
+    /// The same layout of each row, rows one after the other.
+    LayoutAttr withoutTile() const;
     /// The same codes, in a row with these fields.
     LayoutAttr withRow(
         ::llvm::ArrayRef<::mlir::kvq::LayoutField> fields) const;

@@ -716,15 +716,16 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     tokens (different `exact_first`); a mask, slopes, sinks or lse of another shape;
     a softcap that is not a positive finite number; a window of fewer than one
     token, `window_first` without a window or negative; `value_channels` that are
-    not within the rows, cut a group of channels, or choose from rows that are
-    rotated, centred or turned by RoPE; tables missing for keys before RoPE or
+    not within the rows, cut a group of channels, cut rows (of a segment) that
+    are rotated or centred, or choose from those that are turned by RoPE; tables missing for keys before RoPE or
     given for other caches, of different types, with no angle or more than a row
     has pairs of channels, or of fewer rows than the capacity; a `rope_style`
     without tables; values with `rope = pre`; `query_codes` other than i8 and i16,
-    or with keys and values neither of which have integer codes. Lengths beyond the
-    capacity or the tables are not checked at run time.
+    or with keys and values neither of which have integer codes (those of keys
+    before RoPE are turned in f32). Lengths beyond the capacity or the tables are
+    not checked at run time.
 
-    `query_codes = i16` or `i8` allows sums of integer products (rule R32): keys with
+    `query_codes = i16` or `i8` allows sums of integer products (rule R38): keys with
     integer codes see the query as integers of that type, with a scale for each
     channel group; values with integer codes see probabilities times scales as i16.
     It spends error, which docs/Semantics.md bounds. Without it all is f32.
@@ -842,8 +843,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     is codes with several tokens in a group, it begins at the last group border
     before `begin`, so that tiles of whole groups, or of a divisor of them, hold
     no part of a second group; the range of a tile is clipped to the op's. With
-    `within_pages` it begins at a border of pages too, so that tiles that divide
-    the pages of paged codes lie within one each.
+    `within_pages` it begins at a border of pages, or of the tiles of codes that lie
+    in tiles, too, so that tiles of the range that divide these lie within one each.
     Partial reduction (`PartialReductionOuterParallel` only) attends to each
     token range from the identity and merges the states by
     `kvq.merge_partials`.
@@ -978,11 +979,18 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     `tile` bounds the range's extent, so that what has to be copied or unpacked
     fits into scratch of a static size. A paged cache takes its page table for the
     region `codes`. The range may span pages, and is copied together then;
-    `within_page` says that it does not.
+    `within_page` says that it does not, nor tiles of a layout.
+
+    `as_tile`, with `within_page`: the whole tile of T tokens that the range lies in,
+    as the cache's layout has it: codes (unpacked) `head_dim/2 x T x 2` or
+    `T/2 x head_dim x 2`, scales and zeros `head_dim/g x T`. What it holds for tokens
+    that are not there may be anything. The range is not empty then, or follows a
+    token of the same tile.
 
     Errors: a cache with segments, a region that the cache does not have, result
     types other than these, a tile of fewer than one token, a page table missing for
-    the codes of a paged cache or given elsewhere, `within_page` elsewhere. That the
+    the codes of a paged cache or given elsewhere, `within_page` without pages and
+    tiles, `as_tile` without tiles or without `within_page`. That the
     range lies in the region, within one group, within `tile` and where it is said
     within one page is up to whoever builds the op.
 
@@ -1000,7 +1008,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     Optional<KVQ_PageTable>:$pages,
     KVQ_TokenRegionAttr:$region,
     OptionalAttr<I64Attr>:$tile,
-    UnitAttr:$within_page);
+    UnitAttr:$within_page,
+    UnitAttr:$as_tile);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
@@ -1010,7 +1019,11 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
   let extraClassDeclaration = [{
     /// The result types for a tile of `cache` in `region`.
     static ::llvm::SmallVector<::mlir::Type> getTileTypes(
-        ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region);
+        ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region,
+        bool asTile = false);
+    /// True when tokens lie in tiles of the cache's layout.
+    static bool hasTiles(::mlir::kvq::CacheType cache,
+                         ::mlir::kvq::TokenRegion region);
     /// True when the tile holds codes rather than exact values.
     static bool hasCodes(::mlir::kvq::CacheType cache,
                          ::mlir::kvq::TokenRegion region);

@@ -87,6 +87,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     | `scales`, `zeros` (static range) | 1 x kv_heads/h x 1 x head_dim/g | as above |
     | `outer_scales` | 1 x kv_heads/h x 1 x 1 | f32 |
     | `means` | 1 x kv_heads x 1 x head_dim | type of the mean |
+    | `codes` (in tiles of T) | batch x kv_heads x rows/T x packed bytes/2 x T x 2, or ... x T/2 x packed bytes x 2 | i8 |
+    | `scales`, `zeros` (in tiles of T) | batch x kv_heads x rows/T x head_dim/g x T | as above |
     | `signs` (with `rotate`) | 1 x 1 x 1 x head_dim | i8 |
     | `first` | batch x kv_heads x E x head_dim | T |
     | `recent` | batch x kv_heads x W x head_dim | T |
@@ -134,7 +136,7 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     `exact_first`, or fewer others than the exact window; more than
     2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
     these rules, or one exact beside an exact window in pages; exact windows beside
-    a row of all segments.
+    a row of all segments; tiles in pages, in a ring or of segments.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -176,6 +178,11 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     int64_t getHeads() const { return getShape()[1]; }
     int64_t getCapacity() const { return getShape()[2]; }
     int64_t getHeadDim() const { return getShape()[3]; }
+
+    /// How rows of quantized tokens lie together; none for segments.
+    ::mlir::kvq::TileOrder getTileOrder() const;
+    /// The same cache with rows one after the other.
+    CacheType withoutTiles() const;
 
     /// The token extent of a group.
     int64_t getTokenGroup() const;

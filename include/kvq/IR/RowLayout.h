@@ -35,6 +35,26 @@ struct CodeOrder {
   }
 };
 
+/// How the bytes of some rows lie together. See `#kvq.layout`.
+struct TileOrder {
+  TileKind kind = TileKind::None;
+  int64_t tokens = 0;
+
+  bool exists() const { return kind != TileKind::None; }
+  bool operator==(const TileOrder &other) const {
+    return kind == other.kind && tokens == other.tokens;
+  }
+  friend llvm::hash_code hash_value(const TileOrder &order) {
+    return llvm::hash_combine(order.kind, order.tokens);
+  }
+  /// The shape of a tile of rows of `size` bytes or codes.
+  llvm::SmallVector<int64_t> getShape(int64_t size) const {
+    if (kind == TileKind::ChannelPairs)
+      return {size / 2, tokens, 2};
+    return {tokens / 2, size, 2};
+  }
+};
+
 /// One row holds the codes of `tokens` tokens: of each `channels` channels
 /// those of one token after the other. See `#kvq.layout`.
 struct CodeBlock {
@@ -150,10 +170,13 @@ struct RowLayout {
   CodeBlock block;
   /// The components `codes` and `records`.
   PackedRow codes, records;
+  /// How rows lie together.
+  TileOrder tile;
 
   bool operator==(const RowLayout &other) const {
     return parts == other.parts && bias == other.bias && block == other.block &&
-           codes == other.codes && records == other.records;
+           codes == other.codes && records == other.records &&
+           tile == other.tile;
   }
   /// Where the codes are.
   const PackedRow &getRowOfCodes() const {

@@ -35,6 +35,10 @@ struct CPUTarget {
   createTargetMachine() const;
 };
 
+/// Elements of f32 in a vector register of the processor: of the longest ones
+/// that it prefers to use.
+int64_t getVectorWidth(const llvm::TargetMachine &machine);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_TARGET_CPUTARGET_H

@@ -409,7 +409,7 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     A contraction with `kvq.query_codes`, which `kvq-decompose-attention` gives it
     where attention has `query_codes`, becomes a sum of products of integers times
     scales: the other operand, times the scales that go into it, is made integers
-    (rule R32). If it cannot be folded, that is an error.
+    (rule R38). If it cannot be folded, that is an error.
 
     Numerics: reassociates f32 sums and products with scales and zeros; with
     `kvq.query_codes`, rounds the other operand.
@@ -513,6 +513,31 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
     "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def ForwardCopiesPass : Pass<"kvq-forward-copies"> {
+  let summary = "Reads what is copied where it was";
+  let description = [{
+    A structured op that reads the result of a `linalg.copy` on tensors reads its
+    input instead, so that nothing is copied where nothing else needs the result.
+    Codes of 8 bits in records are read where they lie among scales.
+
+    Of test/Transforms/forward-copies.mlir, abridged:
+
+    ```mlir
+    %codes = tensor.extract_slice %records[0, 0, 2] [%n, 4, 32] [1, 1, 1] : tensor<?x4x34xi8> to tensor<?x4x32xi8>
+    %copy = linalg.copy ins(%codes : tensor<?x4x32xi8>) outs(%scratch : tensor<?x4x32xi8>) -> tensor<?x4x32xi8>
+    %sums = linalg.generic … ins(%q, %copy : tensor<4x4x32xf32>, tensor<?x4x32xi8>) outs(…) { … }
+    ```
+    becomes
+    ```mlir
+    %codes = tensor.extract_slice %records[0, 0, 2] [%n, 4, 32] [1, 1, 1] : tensor<?x4x34xi8> to tensor<?x4x32xi8>
+    %sums = linalg.generic … ins(%q, %codes : tensor<4x4x32xf32>, tensor<?x4x32xi8>) outs(…) { … }
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
 def DecomposeValuesPass : Pass<"kvq-decompose-values"> {

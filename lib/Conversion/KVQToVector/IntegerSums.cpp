@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Processors multiply i16 lanes and add each two neighbours as i32 in one
-// instruction. What is written here is a product of i32 lanes whose even and odd
-// ones are added; LLVM makes that instruction of it (pmaddwd, vpdpwssd).
+// instruction. What is written here is a product of i32 lanes whose even and
+// odd ones are added; LLVM makes that instruction of it (pmaddwd, vpdpwssd).
 //
 //===----------------------------------------------------------------------===//
 
 #include "NestEmitter.h"
+#include "Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -36,8 +37,8 @@ static OpOperand *getExtended(const NestPlan &plan, Value value) {
   if (!argument || argument.getOwner() != plan.op.getBody())
     return nullptr;
   OpOperand *operand = plan.op.getMatchingOpOperand(argument);
-  bool isElement = isa<MemRefType>(operand->get().getType()) &&
-                   !plan.op.isDpsInit(operand);
+  bool isElement =
+      isa<MemRefType>(operand->get().getType()) && !plan.op.isDpsInit(operand);
   return isElement ? operand : nullptr;
 }
 
@@ -102,8 +103,9 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
     Value number = isLeft ? scaled.getLhs() : scaled.getRhs();
     Value scale = isLeft ? scaled.getRhs() : scaled.getLhs();
     auto conversion = number.getDefiningOp<arith::SIToFPOp>();
-    auto product = conversion ? conversion.getIn().getDefiningOp<arith::MulIOp>()
-                              : nullptr;
+    auto product = conversion
+                       ? conversion.getIn().getDefiningOp<arith::MulIOp>()
+                       : nullptr;
     if (!product || !number.hasOneUse() || !product->hasOneUse())
       continue;
     IntegerSum result;
@@ -129,11 +131,35 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
       largest *= *steps;
       result.axes.set(axis);
     }
+    for (unsigned axis : result.axes.set_bits())
+      if (plan.extents[axis] == 2 &&
+          llvm::all_of(result.operands, [&](OpOperand *operand) {
+            return isContiguousAlong(plan, operand, axis);
+          }))
+        result.packedAxis = axis;
     if (result.axes.none() || largest > std::numeric_limits<int32_t>::max())
       return std::nullopt;
     return result;
   }
   return std::nullopt;
+}
+
+bool kvq::isPackedAlong(const NestPlan &plan, OpOperand *operand,
+                        unsigned axis) {
+  if (!plan.integerSum || !plan.integerSum->packedAxis ||
+      !llvm::is_contained(plan.integerSum->operands, operand))
+    return false;
+  auto type = cast<MemRefType>(operand->get().getType());
+  AffineMap map = plan.op.getMatchingIndexingMap(operand);
+  unsigned rank = type.getRank();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  AffineExpr dim = getAffineDimExpr(axis, plan.op.getContext());
+  return rank >= 2 && map.getResult(rank - 2) == dim &&
+         map.getResultPosition(dim) == rank - 2 &&
+         type.getShape().back() == 2 &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[rank - 1] == 1 && strides[rank - 2] == 2;
 }
 
 void kvq::choosePairAxis(NestPlan &plan) {
@@ -149,6 +175,10 @@ void kvq::choosePairAxis(NestPlan &plan) {
   }
   if (!plan.laneAxis)
     return;
+  if (sum.packedAxis) {
+    sum.pairAxis = sum.packedAxis;
+    return;
+  }
   // One factor is in lanes, and the other the same in all.
   for (unsigned axis = plan.kinds.size(); axis-- > 0;)
     if (sum.axes[axis] && llvm::all_of(sum.operands, [&](OpOperand *operand) {
@@ -178,9 +208,9 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
   bool isUniform = !plan.laneAxis || !plan.axesOf(operand)[*plan.laneAxis];
   if (isUniform && isContiguousAlong(plan, operand, axis)) {
     // As one element of twice the width, which is then broadcast.
-    Value pair = vector::LoadOp::create(
-        builder, loc, VectorType::get({2}, element), operand->get(),
-        body.indices(operand, point));
+    Value pair =
+        vector::LoadOp::create(builder, loc, VectorType::get({2}, element),
+                               operand->get(), body.indices(operand, point));
     Type wide = builder.getIntegerType(2 * element.getIntOrFloatBitWidth());
     pair = vector::BitCastOp::create(builder, loc, VectorType::get({1}, wide),
                                      pair);
@@ -189,6 +219,15 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
                                        VectorType::get({lanes}, wide), pair);
     return vector::BitCastOp::create(
         builder, loc, VectorType::get({2 * lanes}, element), pair);
+  }
+  if (!isUniform && isPackedAlong(plan, operand, *plan.laneAxis)) {
+    SmallVector<Value> at = body.indices(operand, point);
+    at.pop_back();
+    at.back() = builder.createOrFold<arith::MulIOp>(
+        loc, at.back(), arith::ConstantIndexOp::create(builder, loc, 2));
+    return vector::LoadOp::create(
+        builder, loc, VectorType::get({2 * lanes}, element),
+        joinLastAxes(builder, loc, operand->get()), at);
   }
   Value elements[2];
   for (int64_t i : {0, 1}) {
@@ -218,9 +257,8 @@ Value ProductEmitter::getFactor(unsigned index, const Point &point) {
   if (auto vector = dyn_cast<VectorType>(narrow.getType()))
     type = VectorType::get(vector.getShape(), type);
   bool isSigned = isa<arith::ExtSIOp>(sum.extensions[index]);
-  factor = isSigned
-               ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
-               : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
+  factor = isSigned ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
+                    : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
   return factor;
 }
 
@@ -231,8 +269,8 @@ Value ProductEmitter::addNeighbours(Value products) {
     masks[lane % 2].push_back(lane);
   Value halves[2];
   for (int64_t i : {0, 1})
-    halves[i] = vector::ShuffleOp::create(builder, loc, products, products,
-                                          masks[i]);
+    halves[i] =
+        vector::ShuffleOp::create(builder, loc, products, products, masks[i]);
   return arith::AddIOp::create(builder, loc, halves[0], halves[1]);
 }
 

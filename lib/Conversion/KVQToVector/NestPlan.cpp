@@ -159,7 +159,7 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
     if (!mustUse && !plan.axesOf(&operand)[axis])
       continue;
     if (!isContiguousAlong(plan, &operand, axis) &&
-        !plan.neighbourInPairs(&operand, axis))
+        !isPackedAlong(plan, &operand, axis) && !plan.neighbourInPairs(&operand, axis))
       return false;
   }
   return !plan.isReduced(axis) || llvm::all_of(plan.combiners, canReorder);
@@ -342,6 +342,17 @@ static void chooseRunAxis(NestPlan &plan) {
   }
 }
 
+/// Without lanes and sums a step is short, and a loop of single steps is mostly
+/// loop: some steps of the last axis come together.
+static void blockScalars(NestPlan &plan) {
+  if (plan.laneAxis || plan.hasReduction() || plan.kinds.empty())
+    return;
+  int64_t extent = plan.extents.back();
+  if (!ShapedType::isDynamic(extent))
+    plan.block.back() =
+        std::max(plan.block.back(), std::min(extent, kElementwiseBlock));
+}
+
 /// Finds ops of the form yield(combiner(accumulator, new value)), where new
 /// values do not depend on accumulators.
 static void findCombiners(NestPlan &plan) {
@@ -374,6 +385,7 @@ FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
   if (plan.integerSum && plan.integerSum->pairAxis &&
       plan.integerSum->pairAxis != plan.laneAxis)
     plan.block[*plan.integerSum->pairAxis] = 2;
+  blockScalars(plan);
   chooseRunAxis(plan);
   return plan;
 }

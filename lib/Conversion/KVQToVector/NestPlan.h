@@ -26,6 +26,8 @@ struct IntegerSum {
   llvm::SmallBitVector axes;
   /// The axis along which two products are added in one instruction.
   std::optional<unsigned> pairAxis;
+  /// An axis of two steps that is the last one of both operands.
+  std::optional<unsigned> packedAxis;
 };
 
 /// The decisions about one structured op, made before any IR is written: which
@@ -75,6 +77,10 @@ struct NestPlan {
 
 /// Whether neighbours along `axis` are neighbours in the operand's memory.
 bool isContiguousAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
+
+/// Whether neighbours along `axis` are pairs along the packed axis of an integer
+/// sum, which lie side by side in the operand's memory.
+bool isPackedAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
 
 /// Finds the integer sum that a nest with known combiners may take.
 std::optional<IntegerSum> matchIntegerSum(const NestPlan &plan);

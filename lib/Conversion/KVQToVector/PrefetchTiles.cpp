@@ -67,60 +67,92 @@ static bool isIterationOf(Value value, scf::ForOp loop) {
   return false;
 }
 
+namespace {
+
+/// How parts of a buffer follow each other in the iterations of a loop.
+struct TokenAxis {
+  unsigned axis;
+  /// Whether an iteration takes one whole row of the axis, a tile of a layout;
+  /// otherwise a row for each step of the loop.
+  bool isTile;
+};
+
+} // namespace
+
 /// The axis of `part` along which tiles follow each other: its rows are
 /// contiguous, and nothing else advances.
-static std::optional<unsigned> getTokenAxis(memref::SubViewOp part,
-                                            scf::ForOp loop) {
-  std::optional<unsigned> axis;
+static std::optional<TokenAxis> getTokenAxis(memref::SubViewOp part,
+                                             scf::ForOp loop) {
+  std::optional<TokenAxis> found;
   for (auto [index, offset] : llvm::enumerate(part.getMixedOffsets())) {
     auto value = dyn_cast<Value>(offset);
     if (!value || !advancesWith(value, loop))
       continue;
-    if (axis || !isIterationOf(value, loop))
+    bool isTile = false;
+    if (auto division = value.getDefiningOp<arith::DivUIOp>())
+      if (getConstantIntValue(division.getRhs()) ==
+          getConstantIntValue(loop.getStep())) {
+        isTile = true;
+        value = division.getLhs();
+      }
+    if (found || !isIterationOf(value, loop))
       return std::nullopt;
-    axis = index;
+    found = TokenAxis{static_cast<unsigned>(index), isTile};
   }
   MemRefType source = part.getSourceType();
-  if (!axis || !part.hasUnitStride() || !source.getLayout().isIdentity() ||
-      getConstantIntValue(part.getMixedSizes()[*axis]))
+  if (!found || !part.hasUnitStride() || !source.getLayout().isIdentity() ||
+      getConstantIntValue(part.getMixedSizes()[found->axis]).has_value() !=
+          found->isTile ||
+      found->axis + 1 == source.getRank())
     return std::nullopt;
-  for (unsigned inner = *axis + 1; inner < source.getRank(); ++inner)
+  for (unsigned inner = found->axis + 1; inner < source.getRank(); ++inner)
     if (source.isDynamicDim(inner) ||
         getConstantIntValue(part.getMixedSizes()[inner]) !=
             source.getDimSize(inner))
       return std::nullopt;
-  // One inner axis, which the bytes of a line are found on.
-  return *axis + 2 == source.getRank() ? axis : std::nullopt;
+  return found;
 }
 
 /// Prefetches what follows `part` in the next iteration of `loop`.
-static void prefetchNext(memref::SubViewOp part, unsigned axis,
+static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
                          scf::ForOp loop) {
   OpBuilder b(part);
   Location loc = part.getLoc();
-  MemRefType type = part.getSourceType();
-  int64_t elements = type.getShape().back();
-  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  ArrayRef<int64_t> shape = part.getSourceType().getShape();
+  int64_t bytes = part.getSourceType().getElementTypeBitWidth() / 8;
+  int64_t ofRow = 1;
+  for (int64_t extent : shape.drop_front(tokens.axis + 1))
+    ofRow *= extent;
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   // Elements of the rows of the next tile: none behind the last tile.
+  Value zero = bind(0);
   Value next =
       arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep());
   Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), next);
-  Value rows = arith::MinSIOp::create(b, loc, left, loop.getStep());
-  Value end = arith::MulIOp::create(b, loc, rows, bind(elements));
-  auto lines = scf::ForOp::create(b, loc, bind(0), end, bind(kLine / bytes));
-  b.setInsertionPointToStart(lines.getBody());
-  Value element = lines.getInductionVar();
+  Value rows = arith::MinSIOp::create(b, loc, left,
+                                      tokens.isTile ? bind(1) : loop.getStep());
+  Value end = arith::MulIOp::create(b, loc, rows, bind(ofRow));
+  // Rows are contiguous: one index for what a part takes of them.
+  SmallVector<ReassociationIndices> groups;
   SmallVector<Value> at;
-  for (OpFoldResult offset : part.getMixedOffsets())
-    at.push_back(getValueOrCreateConstantIndexOp(b, loc, offset));
-  Value row = arith::DivUIOp::create(b, loc, element, bind(elements));
-  row = arith::AddIOp::create(b, loc, row, loop.getStep());
-  at[axis] = arith::AddIOp::create(b, loc, at[axis], row);
-  at.back() = arith::RemUIOp::create(b, loc, element, bind(elements));
-  memref::PrefetchOp::create(b, loc, part.getSource(), at, /*isWrite=*/false,
+  for (unsigned axis = 0; axis <= tokens.axis; ++axis) {
+    groups.push_back({axis});
+    at.push_back(
+        getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[axis]));
+  }
+  for (unsigned axis = tokens.axis + 1; axis < shape.size(); ++axis)
+    groups.back().push_back(axis);
+  Value flat =
+      memref::CollapseShapeOp::create(b, loc, part.getSource(), groups);
+  Value row = arith::AddIOp::create(b, loc, at.back(),
+                                    tokens.isTile ? bind(1) : loop.getStep());
+  Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
+  auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
+  b.setInsertionPointToStart(lines.getBody());
+  at.back() = arith::AddIOp::create(b, loc, first, lines.getInductionVar());
+  memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
@@ -139,7 +171,7 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
       auto loop = dyn_cast<scf::ForOp>(part->getParentOp());
       if (!loop)
         continue;
-      if (std::optional<unsigned> axis = getTokenAxis(part, loop))
+      if (std::optional<TokenAxis> axis = getTokenAxis(part, loop))
         prefetchNext(part, *axis, loop);
     }
   }

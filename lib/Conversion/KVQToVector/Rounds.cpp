@@ -243,8 +243,7 @@ private:
 
 } // namespace
 
-/// `buffer` with its last two axes, which are contiguous, as one.
-static Value joinLastAxes(OpBuilder &builder, Location loc, Value buffer) {
+Value kvq::joinLastAxes(OpBuilder &builder, Location loc, Value buffer) {
   int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
   SmallVector<ReassociationIndices> groups;
   for (int64_t axis = 0; axis + 1 < rank; ++axis)

@@ -45,6 +45,9 @@ struct RoundPlan {
   int64_t getLanes() const { return roundSize * roundsPerVector; }
 };
 
+/// `buffer` with its last two axes, which are contiguous, as one.
+Value joinLastAxes(OpBuilder &builder, Location loc, Value buffer);
+
 /// Plans vectors whose widest elements fill `vectorWidth` lanes of 32 bits.
 FailureOr<RoundPlan> planRounds(linalg::GenericOp op, int64_t vectorWidth);
 

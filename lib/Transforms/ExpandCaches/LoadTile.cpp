@@ -50,6 +50,8 @@ public:
   Value gatherRecent(Value batch, Value begin);
   /// Quantized tokens (an exact cache's tokens) that lie one after the other.
   SmallVector<Value> loadWithinBlock(const RowPlace &place);
+  /// The whole tile of a layout that a row is in.
+  SmallVector<Value> loadStoredTile(const RowPlace &place);
   /// Those of one group, whose codes lie in rows of several tokens.
   SmallVector<Value> loadWithinGroup(const TokenRows &tokenRows, Value row);
   /// Those that may lie apart.
@@ -77,6 +79,10 @@ private:
   SmallVector<Value> unpackRows(const RowPlace &place, OpFoldResult count,
                                 OpBuilder &nested,
                                 llvm::function_ref<Value(unsigned)> getTarget);
+  Value gatherTiledRows(ComponentKind kind, const RowPlace &place,
+                        OpFoldResult count, OpBuilder &nested);
+  Value extractTile(ComponentKind kind, Value batch, Value index);
+  Value unpackTile(Value bytes);
 
   OpBuilder &builder;
   Location loc;
@@ -157,10 +163,91 @@ void TileLoader::listParts() {
     packed.push_back(ComponentKind::Records);
 }
 
+/// `count` rows of a component that lies in tiles, one after the other.
+Value TileLoader::gatherTiledRows(ComponentKind kind, const RowPlace &place,
+                                  OpFoldResult count, OpBuilder &nested) {
+  Value component = getComponent(kind);
+  IndexMath math(nested, loc);
+  RowSlice first = getGroupSlice(math, cache, place, head, kind);
+  auto type = cast<RankedTensorType>(
+      first.extractTarget(nested, loc, component).getType());
+  auto copyRow = [&](OpBuilder &nested, Location loc, Value i, Value target) {
+    RowSlice row = first;
+    row.row = IndexMath(nested, loc).add(place.row, i);
+    Value source = row.extract(nested, loc, component);
+    return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
+  };
+  Value scratch = createScratch(type.getDimSize(1), type.getElementType());
+  return trimScratch(fillRows(
+      nested, loc, scratch, math.constant(0),
+      getValueOrCreateConstantIndexOp(nested, loc, count), copyRow));
+}
+
+/// Tile `index` of a component that lies in tiles.
+Value TileLoader::extractTile(ComponentKind kind, Value batch, Value index) {
+  Value component = getComponent(kind);
+  auto type = cast<RankedTensorType>(component.getType());
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {batch, head, index}, sizes(3, one);
+  for (int64_t extent : type.getShape().drop_front(3)) {
+    offsets.push_back(zero);
+    sizes.push_back(builder.getIndexAttr(extent));
+  }
+  SmallVector<OpFoldResult> strides(offsets.size(), one);
+  return tensor::ExtractSliceOp::create(
+      builder, loc,
+      RankedTensorType::get(type.getShape().drop_front(3),
+                            type.getElementType()),
+      component, offsets, sizes, strides);
+}
+
+/// The codes of a tile's `bytes`, in its order. Bytes that lie together are as
+/// one long row: planes of all its codes are planes of each row.
+Value TileLoader::unpackTile(Value bytes) {
+  TileOrder order = cache.getTileOrder();
+  SmallVector<int64_t> shape = order.getShape(cache.getHeadDim());
+  Type byte = builder.getI8Type();
+  bool isOneRow = order.kind == TileKind::ChannelPairs;
+  int64_t rows = isOneRow ? 1 : shape[0];
+  int64_t size = shape[0] * shape[1] * shape[2] / rows;
+  SmallVector<ReassociationIndices> all = {{0, 1, 2}}, last = {{0}, {1, 2}};
+  SmallVector<ReassociationIndices> unit = {{0, 1}};
+  bytes = tensor::CollapseShapeOp::create(builder, loc, bytes,
+                                          isOneRow ? all : last);
+  if (isOneRow) {
+    int64_t count = cast<RankedTensorType>(bytes.getType()).getDimSize(0);
+    bytes = tensor::ExpandShapeOp::create(
+        builder, loc, RankedTensorType::get({1, count}, byte), bytes, unit);
+  }
+  Value scratch = tensor::EmptyOp::create(builder, loc, {rows, size}, byte);
+  Value codes =
+      UnpackOp::create(builder, loc, scratch.getType(),
+                       cache.withoutTiles().getFormat().getCore(), bytes,
+                       scratch)
+          .getResult(0);
+  if (isOneRow)
+    codes = tensor::CollapseShapeOp::create(builder, loc, codes, unit);
+  return tensor::ExpandShapeOp::create(builder, loc,
+                                       RankedTensorType::get(shape, byte),
+                                       codes, isOneRow ? all : last);
+}
+
+SmallVector<Value> TileLoader::loadStoredTile(const RowPlace &place) {
+  Value index = math.div(place.row, cache.getTileOrder().tokens);
+  SmallVector<Value> tile;
+  for (ComponentKind kind : getTokenComponents(cache))
+    tile.push_back(extractTile(kind, place.block, index));
+  if (!cache.getRowLayout().isUnpacked())
+    tile.front() = unpackTile(tile.front());
+  return tile;
+}
+
 /// The rows of a component for `count` tokens from `place` on.
 Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
                                 OpFoldResult count, OpBuilder &nested) {
   IndexMath math(nested, loc);
+  if (cache.getTileOrder().exists())
+    return gatherTiledRows(kind, place, count, nested);
   RowSlice rows = getGroupSlice(math, cache, place, head, kind);
   // One row of metadata serves all tokens of a group of several.
   if (cache.getRowTokens(kind) == 1)
@@ -297,6 +384,8 @@ static SmallVector<Value> loadTile(OpBuilder &builder, LoadTileOp op,
     return {loader.gatherRecent(batch, begin)};
   TokenRows tokenRows(cache, batch, getOptional(adaptor.getPages()));
   Value row = math.sub(begin, cache.getExactFirst());
+  if (op.getAsTile())
+    return loader.loadStoredTile(tokenRows.locate(builder, loc, row));
   // A tile of groups of several tokens lies within one of them.
   if (!cache.getFormat().isExact() && cache.getRowLayout().getCodeTokens() != 1)
     return loader.loadWithinGroup(tokenRows, row);

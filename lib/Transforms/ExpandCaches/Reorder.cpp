@@ -80,7 +80,7 @@ Value HeadCopier::copySlice(OpBuilder &nested, Location loc, unsigned index,
                             const RowSlice &from, const RowSlice &to,
                             Value target) {
   Value source = from.extract(nested, loc, sources[index]);
-  Value rows = to.extract(nested, loc, target);
+  Value rows = to.extractTarget(nested, loc, target);
   Value copied = linalg::CopyOp::create(nested, loc, source, rows).getResult(0);
   return to.insert(nested, loc, copied, target);
 }

@@ -8,6 +8,7 @@
 #include "Rows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
@@ -100,6 +101,73 @@ struct SliceBounds {
 
 } // namespace
 
+namespace {
+
+/// The elements of one row in a component that lies in tiles.
+struct TiledRow {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  /// The row without axes of one element, and its number of elements.
+  RankedTensorType type;
+  int64_t elements;
+
+  TiledRow(OpBuilder &builder, Location loc, const RowSlice &slice,
+           Value component);
+  /// `row`, of this type, as `1 x elements`.
+  Value flatten(OpBuilder &builder, Location loc, Value row) const;
+  /// The inverse.
+  Value unflatten(OpBuilder &builder, Location loc, Value row) const;
+};
+
+} // namespace
+
+TiledRow::TiledRow(OpBuilder &builder, Location loc, const RowSlice &slice,
+                   Value component) {
+  auto whole = cast<RankedTensorType>(component.getType());
+  IndexMath math(builder, loc);
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  Value index = math.rem(slice.row, slice.tile.tokens);
+  offsets = {slice.batch, slice.head, math.div(slice.row, slice.tile.tokens)};
+  sizes.assign(3, one);
+  auto all = [&](unsigned axis) -> OpFoldResult {
+    return builder.getIndexAttr(whole.getDimSize(axis));
+  };
+  SmallVector<int64_t> shape;
+  if (whole.getRank() == 5) { // Metadata, groups x tokens.
+    offsets.append({zero, index});
+    sizes.append({all(3), one});
+    shape = {whole.getDimSize(3)};
+  } else if (slice.tile.kind == TileKind::ChannelPairs) {
+    offsets.append({zero, index, zero});
+    sizes.append({all(3), one, all(5)});
+    shape = {whole.getDimSize(3), whole.getDimSize(5)};
+  } else {
+    offsets.append({math.div(index, 2), zero, math.rem(index, 2)});
+    sizes.append({one, all(4), one});
+    shape = {whole.getDimSize(4)};
+  }
+  strides.assign(offsets.size(), one);
+  type = RankedTensorType::get(shape, whole.getElementType());
+  elements = type.getNumElements();
+}
+
+Value TiledRow::flatten(OpBuilder &builder, Location loc, Value row) const {
+  if (type.getRank() == 2)
+    row = tensor::CollapseShapeOp::create(
+        builder, loc, row, SmallVector<ReassociationIndices>{{0, 1}});
+  return tensor::ExpandShapeOp::create(
+      builder, loc, RankedTensorType::get({1, elements}, type.getElementType()),
+      row, SmallVector<ReassociationIndices>{{0, 1}});
+}
+
+Value TiledRow::unflatten(OpBuilder &builder, Location loc, Value row) const {
+  row = tensor::CollapseShapeOp::create(
+      builder, loc, row, SmallVector<ReassociationIndices>{{0, 1}});
+  if (type.getRank() == 1)
+    return row;
+  return tensor::ExpandShapeOp::create(
+      builder, loc, type, row, SmallVector<ReassociationIndices>{{0, 1}});
+}
+
 /// The extent of a dimension of a tensor type: dynamic if it is a value, even a
 /// constant one, as the type must not depend on what could be folded.
 static int64_t getStaticExtent(OpFoldResult extent) {
@@ -110,6 +178,16 @@ static int64_t getStaticExtent(OpFoldResult extent) {
 
 Value RowSlice::extract(OpBuilder &builder, Location loc,
                         Value component) const {
+  if (tile.exists()) {
+    TiledRow row(builder, loc, *this, component);
+    Value source = tensor::ExtractSliceOp::create(
+        builder, loc, row.type, component, row.offsets, row.sizes, row.strides);
+    Value scratch = tensor::EmptyOp::create(builder, loc, row.type.getShape(),
+                                            row.type.getElementType());
+    Value copy =
+        linalg::CopyOp::create(builder, loc, source, scratch).getResult(0);
+    return row.flatten(builder, loc, copy);
+  }
   auto type = cast<RankedTensorType>(component.getType());
   SliceBounds bounds(builder, *this, component);
   SmallVector<int64_t> shape = {getStaticExtent(count), type.getDimSize(3)};
@@ -119,6 +197,15 @@ Value RowSlice::extract(OpBuilder &builder, Location loc,
   return tensor::ExtractSliceOp::create(builder, loc, rows, component,
                                         bounds.offsets, bounds.sizes,
                                         bounds.strides);
+}
+
+Value RowSlice::extractTarget(OpBuilder &builder, Location loc,
+                              Value component) const {
+  if (!tile.exists())
+    return extract(builder, loc, component);
+  TiledRow row(builder, loc, *this, component);
+  return tensor::EmptyOp::create(builder, loc, {1, row.elements},
+                                 row.type.getElementType());
 }
 
 Value RowSlice::extractPacked(OpBuilder &builder, Location loc,
@@ -137,6 +224,12 @@ Value RowSlice::extractPacked(OpBuilder &builder, Location loc,
 
 Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                        Value component) const {
+  if (tile.exists()) {
+    TiledRow row(builder, loc, *this, component);
+    return tensor::InsertSliceOp::create(
+        builder, loc, row.unflatten(builder, loc, rows), component, row.offsets,
+        row.sizes, row.strides);
+  }
   SliceBounds bounds(builder, *this, component);
   return tensor::InsertSliceOp::create(builder, loc, rows, component,
                                        bounds.offsets, bounds.sizes,
@@ -267,6 +360,9 @@ RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
                             const RowPlace &place, Value head,
                             ComponentKind kind) {
   Builder &builder = math.getBuilder();
+  if (TileOrder tile = cache.getTileOrder(); tile.exists())
+    return {place.block, head,         place.row, builder.getIndexAttr(1),
+            /*heads=*/std::nullopt, tile};
   int64_t tokens = cache.getRowTokens(kind);
   if (isOfHeadGroup(kind))
     head = math.div(head, cache.getGroupHeads());

@@ -69,9 +69,14 @@ struct RowSlice {
   OpFoldResult count;
   /// Heads from `head` on, as an axis of their own; without it the one head.
   std::optional<int64_t> heads = std::nullopt;
+  /// How rows of the component lie together: of tiles a slice is one row.
+  TileOrder tile = {};
 
   /// The rows as a `[heads x] count x row size` tensor.
   Value extract(OpBuilder &builder, Location loc, Value component) const;
+  /// The rows as what is going to be overwritten: a slice of the component, or
+  /// scratch where they do not lie together.
+  Value extractTarget(OpBuilder &builder, Location loc, Value component) const;
   /// The rows of packed tokens, `total x kv_heads x head_dim`, whatever their
   /// sequence.
   Value extractPacked(OpBuilder &builder, Location loc, Value tokens) const;

@@ -92,7 +92,7 @@ static Value load(OpBuilder &builder, Location loc, const RowSlice &rows,
 /// `component` with the values of scratch in `rows`.
 static Value store(OpBuilder &builder, Location loc, const RowSlice &rows,
                    Value scratch, Value component) {
-  Value target = rows.extract(builder, loc, component);
+  Value target = rows.extractTarget(builder, loc, component);
   Value stored =
       linalg::CopyOp::create(builder, loc, scratch, target).getResult(0);
   return rows.insert(builder, loc, stored, component);

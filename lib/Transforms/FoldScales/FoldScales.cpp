@@ -156,6 +156,10 @@ struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {
       if (isOpTriviallyDead(op))
         op.erase();
     });
+    getOperation()->walk([](LoadTileOp op) {
+      if (isOpTriviallyDead(op))
+        op.erase();
+    });
   }
 };
 

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rule R32: the operand that is not codes becomes integers, x ~ step * integer,
+// Rule R38: the operand that is not codes becomes integers, x ~ step * integer,
 // with one step for all elements that are summed under one scale. Scales that
-// belong to an element go into it first, as in the other folds. What is left are
-// sums of products of integers, each times a scale.
+// belong to an element go into it first, as in the other folds. What is left
+// are sums of products of integers, each times a scale.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,9 @@ namespace {
 class IntegerFolder : public ScaleFolder {
 public:
   IntegerFolder(RewriterBase &b, Location loc, Contraction contraction,
-                int64_t tokenBound, IntegerType type)
-      : ScaleFolder(b, loc, contraction, tokenBound), type(type) {}
+                int64_t tokenBound, unsigned width)
+      : ScaleFolder(b, loc, contraction, tokenBound), width(width),
+        type(b.getIntegerType(16)) {}
 
 private:
   /// Elements as `codes` times `steps`, of which there is one for all elements
@@ -37,11 +38,15 @@ private:
 
   Value foldKeysOfToken() override;
   Value foldValuesOfToken() override;
+  Value foldKeysOfTile(LoadTileOp load) override;
+  Value foldValuesOfTile(LoadTileOp load) override;
   Value contractCodes(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand right,
                       StructuredOperand output) override;
 
-  Integers buildIntegers(StructuredOperand values, StringRef summed);
+  /// With `init`, the codes are written there.
+  Integers buildIntegers(StructuredOperand values, StringRef summed,
+                         Value init = {});
   Value buildSums(const Integers &integers, Value steps, StringRef axes,
                   StringRef summed);
   Value contractIntegers(StringRef axes, StringRef reduced,
@@ -51,6 +56,9 @@ private:
   /// Scratch for the `axes` of `value`, whose axes are `valueAxes`.
   Value scratchFor(StructuredOperand value, StringRef axes, Type elementType);
 
+  /// Bits of the integers, and the type that products are taken of: processors
+  /// multiply pairs of i16, to which codes are extended anyway.
+  unsigned width;
   IntegerType type;
 };
 
@@ -79,21 +87,22 @@ Value IntegerFolder::scratchFor(StructuredOperand value, StringRef axes,
   return buildScratch(b, loc, bound, extents, elementType);
 }
 
-/// step = max |x| / N; code = round(x (N / max |x|)), to nearest even, with N the
-/// largest integer.
+/// step = max |x| / N; code = round(x (N / max |x|)), to nearest even, with N
+/// the largest integer.
 IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
-                                                     StringRef summed) {
+                                                     StringRef summed,
+                                                     Value init) {
   OpBuilder::InsertionGuard guard(b);
   leaveLoops({values.value});
   std::string kept = keepAxes(values.axes, summed);
-  double largest = (1 << (type.getWidth() - 1)) - 1;
+  double largest = (1 << (width - 1)) - 1;
   // As integers, the bits of magnitudes have their order, NaN above all.
   Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-  Value init = scratchFor(values, kept, b.getI32Type());
-  init = linalg::FillOp::create(b, loc, none, init).getResult(0);
+  Value least = scratchFor(values, kept, b.getI32Type());
+  least = linalg::FillOp::create(b, loc, none, least).getResult(0);
   Value magnitudes =
       buildStructuredOp(
-          b, loc, values.axes, summed, {values}, {{init, kept}},
+          b, loc, values.axes, summed, {values}, {{least, kept}},
           [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
             Type i32 = b.getI32Type();
             Value magnitude = arith::BitcastOp::create(
@@ -117,7 +126,7 @@ IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
   Value codes =
       buildStructuredOp(
           b, loc, values.axes, "", {values, {factors[1], kept}},
-          {{scratchFor(values, values.axes, type), values.axes}},
+          {{init ? init : scratchFor(values, values.axes, type), values.axes}},
           [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
             // The sum has the integer in its lowest bits. What is not a number
             // gives some integer, and what is infinite or too small for its
@@ -138,10 +147,8 @@ IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
 Value IntegerFolder::buildSums(const Integers &integers, Value steps,
                                StringRef axes, StringRef summed) {
   std::string kept = keepAxes(axes, summed);
-  Value init = buildFill(b, loc,
-                         scratchFor({integers.codes, axes}, kept,
-                                    b.getF32Type()),
-                         0.f);
+  Value init = buildFill(
+      b, loc, scratchFor({integers.codes, axes}, kept, b.getF32Type()), 0.f);
   return buildStructuredOp(
              b, loc, axes, summed, {{integers.codes, axes}, {steps, kept}},
              {{init, kept}},
@@ -207,6 +214,76 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
       .front();
 }
 
+//===----------------------------------------------------------------------===//
+// Tiles of a layout
+//===----------------------------------------------------------------------===//
+
+/// As foldKeysOfToken, for all tokens of a tile of pairs p of channels: what is
+/// no token of the load gives a score that nothing reads.
+Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
+  int64_t channels = headDim / groups;
+  Integers integers;
+  Value steps, sums, pairs;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({op.other, outer});
+    Value query = expandChannels(op.other);
+    integers = buildIntegers({query, "rgc"}, "c");
+    steps = scaleSteps(integers.steps, "rg");
+    if (zeros)
+      sums = buildSums(integers,
+                       format.offsetNeedsScale() ? steps : integers.steps,
+                       "rgc", "c");
+    pairs = splitPairs(integers.codes);
+  }
+  SmallVector<Value> stored = loadStored(load);
+  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
+  Value tile = tensor::ExpandShapeOp::create(
+      b, loc,
+      RankedTensorType::get({groups, channels / 2, tokenBound, 2}, byte),
+      stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
+  SmallVector<int64_t> ofGroups = {rows, groups, tokenBound};
+  SmallVector<int64_t> ofRows = {rows, tokenBound};
+  Value factors = multiply("rgt", {steps, "rg"}, {stored[1], "gt"},
+                           {buildEmpty(ofGroups), "rgt"});
+  Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
+  scores = contractIntegers("rtgcp", "gcp", {pairs, "rgcp"}, {tile, "gctp"},
+                            {factors, "rgt"}, {scores, "rt"});
+  return finishKeysOfTile(scores, sums, load, stored);
+}
+
+/// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of
+/// the load has the integer 0.
+Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
+  int64_t channels = headDim / groups;
+  SmallVector<Value> stored = loadStored(load);
+  Value weights =
+      multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], load), "gt"},
+               {scratch({rows, groups, tokenBound},
+                        {fixed(rows), fixed(groups), tokens}),
+                "rgt"});
+  SmallVector<int64_t> shape = {rows, groups, tokenBound};
+  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
+  Value all = tensor::EmptyOp::create(b, loc, shape, type);
+  all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
+  Value part = cutTokens(all, load);
+  Integers integers = buildIntegers({weights, "rgt"}, "t", part);
+  all = insertTokens(integers.codes, all, load);
+  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
+  Value tile = tensor::ExpandShapeOp::create(
+      b, loc,
+      RankedTensorType::get({tokenBound / 2, groups, channels, 2}, byte),
+      stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
+  Value result = contractIntegers("rgcsp", "sp", {splitPairs(all), "rgsp"},
+                                  {tile, "sgcp"}, {integers.steps, "rg"},
+                                  {expandChannels(op.output), "rgc"});
+  return finishValuesOfTile(result, load, stored);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of tokens
+//===----------------------------------------------------------------------===//
+
 /// score[r, t] += sum_g (s[t, g] step[r, g]) (sum_c n[r, g, c] code[t, g, c])
 ///              + sum_g z[t, g] step[r, g] (sum_c n[r, g, c]).
 /// The query's integers n and steps are the same for all tiles.
@@ -229,17 +306,17 @@ Value IntegerFolder::foldKeysOfToken() {
                        query, "c");
   }
   Value tokenScales = split ? scales : dropUnitAxis(scales);
-  Value factors = scratch(
-      split ? ArrayRef<int64_t>{rows, tokenBound, groups}
-            : ArrayRef<int64_t>{rows, tokenBound},
-      split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
-            : ArrayRef<OpFoldResult>{fixed(rows), tokens});
-  factors = multiply(all, {steps, ofGroups}, {tokenScales, ofTokens},
-                     {factors, all});
-  Value result = contractIntegers(
-      split ? "rtgc" : "rtc", split ? "gc" : "c", {integers.codes, query},
-      {splitChannels(codes), split ? "tgc" : "tc"}, {factors, all},
-      {op.output, "rt"});
+  Value factors =
+      scratch(split ? ArrayRef<int64_t>{rows, tokenBound, groups}
+                    : ArrayRef<int64_t>{rows, tokenBound},
+              split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
+                    : ArrayRef<OpFoldResult>{fixed(rows), tokens});
+  factors =
+      multiply(all, {steps, ofGroups}, {tokenScales, ofTokens}, {factors, all});
+  Value result = contractIntegers(split ? "rtgc" : "rtc", split ? "gc" : "c",
+                                  {integers.codes, query},
+                                  {splitChannels(codes), split ? "tgc" : "tc"},
+                                  {factors, all}, {op.output, "rt"});
   if (!zeros)
     return result;
   return contractOffsets(all, split ? "g" : "", {sums, ofGroups}, ofTokens,
@@ -274,5 +351,5 @@ Value IntegerFolder::foldValuesOfToken() {
 Value kvq::foldWithIntegers(RewriterBase &b, Location loc,
                             Contraction contraction, int64_t tokenBound,
                             IntegerType type) {
-  return IntegerFolder(b, loc, contraction, tokenBound, type).run();
+  return IntegerFolder(b, loc, contraction, tokenBound, type.getWidth()).run();
 }

@@ -63,6 +63,8 @@ public:
     offsetOther = format.offsetNeedsScale() ? weighted : op.other;
     bool sharedByTokens =
         format.getGroupTokens() > 1 || format.hasStaticRange();
+    if (LoadTileOp load = findTile())
+      return op.reducesChannels ? foldKeysOfTile(load) : foldValuesOfTile(load);
     if (op.reducesChannels)
       return sharedByTokens ? foldKeysOfBlock() : foldKeysOfToken();
     return sharedByTokens ? foldValuesOfBlock() : foldValuesOfToken();
@@ -73,6 +75,26 @@ protected:
   Value foldKeysOfBlock();
   virtual Value foldValuesOfToken();
   Value foldValuesOfBlock();
+  virtual Value foldKeysOfTile(LoadTileOp load);
+  virtual Value foldValuesOfTile(LoadTileOp load);
+  LoadTileOp findTile();
+  SmallVector<Value> loadStored(LoadTileOp load);
+  OpFoldResult getFirstOfTile(LoadTileOp load);
+  Value cutTokens(Value matrix, LoadTileOp load);
+  Value insertTokens(Value part, Value matrix, LoadTileOp load);
+  Value splitPairs(Value value);
+  Value contractPairs(StringRef axes, StringRef reduced, StructuredOperand left,
+                      StructuredOperand codes, char pairsAlong,
+                      StructuredOperand output);
+  Value finishKeysOfTile(Value scores, Value sums, LoadTileOp load,
+                         ArrayRef<Value> stored);
+  Value finishValuesOfTile(Value result, LoadTileOp load,
+                           ArrayRef<Value> stored);
+  /// Scratch of a static shape.
+  Value buildEmpty(ArrayRef<int64_t> shape) {
+    return buildScratch(b, loc, shape,
+                        getAsIndexOpFoldResult(b.getContext(), shape));
+  }
   /// `result` (r, g, c) += sum_t p[r, t] z[t, g].
   Value addOffsetsOfValues(Value result);
   Value buildWeighted();

@@ -28,7 +28,7 @@ SmallVector<ReassociationIndices> getReassociation(Operation *op);
 
 /// For each axis of codes, whether it counts tokens (or heads or sequences)
 /// rather than channels. One axis of tokens alone stands for a row of unknown
-/// origin, and counts.
+/// origin, and counts. Of codes that lie in tiles a whole tile counts as one.
 SmallVector<bool> getTokenAxes(Value codes);
 
 } // namespace mlir::kvq

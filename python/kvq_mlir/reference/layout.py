@@ -61,7 +61,8 @@ class Order:
 @dataclass(frozen=True)
 class Layout:
     """The fields of `#kvq.layout`. high: None where it is as codes. block: tokens of a row of codes, and how many channels
-    of each follow each other, None for all. scope: "record" or "row" with fields, else None."""
+    of each follow each other, None for all. scope: "record" or "row" with fields, else None. tile: "channel_pairs" or
+    "token_pairs" and how many tokens, else None."""
 
     codes: Order = Order()
     high: Order | None = None
@@ -69,6 +70,7 @@ class Layout:
     block: tuple[int, int | None] = (1, None)
     scope: str | None = None
     fields: tuple[str, ...] = ()
+    tile: tuple[str, int] | None = None
 
     @staticmethod
     def parse(text: str) -> Layout:
@@ -86,6 +88,11 @@ class Layout:
             elif name == "block":
                 tokens, channels = (size.strip() for size in value.strip("[]").split(","))
                 found["block"] = int(tokens), None if channels == "*" else int(channels)
+            elif name == "tile":
+                order = re.fullmatch(r"(channel_pairs|token_pairs)<\s*(\d+)\s*>", value)
+                if not order:
+                    raise ValueError(f"unknown tile '{value}', expected channel_pairs<T> or token_pairs<T>")
+                found["tile"] = order[1], int(order[2])
             elif name in ("record", "row"):
                 found["scope"] = name
                 found["fields"] = tuple(field.strip() for field in value.strip("[]").split(","))
@@ -104,6 +111,8 @@ class Layout:
             parts.append("bias")
         if self.block != (1, None):
             parts.append(f"block = [{self.block[0]}, {self.block[1] or '*'}]")
+        if self.tile:
+            parts.append("tile = {}<{}>".format(*self.tile))
         if self.scope:
             parts.append(f"{self.scope} = [{', '.join(self.fields)}]")
         return f"#kvq.layout<{', '.join(parts)}>"
@@ -184,3 +193,29 @@ def _bytes(metadata: np.ndarray, records: int) -> np.ndarray:
     metadata = np.ascontiguousarray(metadata)
     size = metadata.shape[-1] * metadata.itemsize // records
     return metadata.view(np.uint8).reshape(*metadata.shape[:-1], records, size)
+
+
+def tile_codes(rows: np.ndarray, tile: tuple[str, int]) -> np.ndarray:
+    """Rows of bytes [..., tokens, bytes] in tiles of T: [..., tiles, bytes / 2, T, 2], or [..., tiles, T / 2, bytes, 2].
+
+    What has no token is 0.
+    """
+    order, size = tile
+    rows = _padded(rows, size)
+    tiles = rows.reshape(*rows.shape[:-2], rows.shape[-2] // size, size, rows.shape[-1])
+    if order == "channel_pairs":
+        pairs = tiles.reshape(*tiles.shape[:-1], tiles.shape[-1] // 2, 2)
+        return np.swapaxes(pairs, -3, -2)
+    pairs = tiles.reshape(*tiles.shape[:-2], size // 2, 2, tiles.shape[-1])
+    return np.swapaxes(pairs, -2, -1)
+
+
+def tile_metadata(rows: np.ndarray, size: int) -> np.ndarray:
+    """Metadata [..., tokens, groups] in tiles of `size` tokens, [..., tiles, groups, size]."""
+    rows = _padded(rows, size)
+    return np.swapaxes(rows.reshape(*rows.shape[:-2], rows.shape[-2] // size, size, rows.shape[-1]), -2, -1)
+
+
+def _padded(rows: np.ndarray, size: int) -> np.ndarray:
+    missing = -rows.shape[-2] % size
+    return np.pad(rows, [(0, 0)] * (rows.ndim - 2) + [(0, missing), (0, 0)])

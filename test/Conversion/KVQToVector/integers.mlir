@@ -100,3 +100,38 @@ func.func @too_many(%q: memref<4x1024xi16>, %k: memref<8x1024xi8>, %s: memref<4x
   }
   return
 }
+
+// -----
+
+// Pairs of channels that lie side by side for each token: one load for eight
+// tokens, and no lanes to add up.
+
+// CHECK-LABEL: func @tile
+// CHECK:       scf.for %[[T:.*]] = %c0 to %c64 step %c16 {
+// CHECK:         scf.for %[[G:.*]] = %c0 to %c4 step %c1 iter_args({{.*}}) -> (vector<8xf32>,
+// CHECK:           scf.for %[[C:.*]] = %c0 to %c16 step %c1 iter_args({{.*}}) -> (vector<8xi32>,
+// CHECK:             vector.load {{.*}} : memref<4x4x16x2xi16>, vector<2xi16>
+// CHECK:             vector.bitcast %{{.*}} : vector<8xi32> to vector<16xi16>
+// CHECK:             %[[FLAT:.*]] = memref.collapse_shape {{.*}} {{\[\[}}0], [1], [2, 3]]
+// CHECK:             %[[K:.*]] = vector.load %[[FLAT]][%[[G]], %[[C]], %{{.*}}] : memref<4x16x128xi8>, vector<16xi8>
+// CHECK:             arith.extsi %[[K]] : vector<16xi8> to vector<16xi32>
+// CHECK:           %[[S:.*]] = vector.load {{.*}} : memref<4x4x64xf32>, vector<8xf32>
+// CHECK:           arith.mulf %{{.*}}, %[[S]] fastmath<contract> : vector<8xf32>
+func.func @tile(%q: memref<4x4x16x2xi16>, %k: memref<4x16x64x2xi8>, %s: memref<4x4x64xf32>, %out: memref<4x64xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(r, t, g, c, p) -> (r, g, c, p)>,
+                                   affine_map<(r, t, g, c, p) -> (g, c, t, p)>,
+                                   affine_map<(r, t, g, c, p) -> (r, g, t)>,
+                                   affine_map<(r, t, g, c, p) -> (r, t)>],
+                  iterator_types = ["parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%q, %k, %s : memref<4x4x16x2xi16>, memref<4x16x64x2xi8>, memref<4x4x64xf32>) outs(%out : memref<4x64xf32>) {
+  ^bb0(%a: i16, %b: i8, %f: f32, %o: f32):
+    %0 = arith.extsi %a : i16 to i32
+    %1 = arith.extsi %b : i8 to i32
+    %2 = arith.muli %0, %1 : i32
+    %3 = arith.sitofp %2 : i32 to f32
+    %4 = arith.mulf %3, %f fastmath<contract> : f32
+    %5 = arith.addf %o, %4 fastmath<contract> : f32
+    linalg.yield %5 : f32
+  }
+  return
+}

@@ -10,12 +10,12 @@
 // CHECK:         %[[LEFT:.*]] = arith.subi %[[N]], %[[NEXT]]
 // CHECK:         %[[ROWS:.*]] = arith.minsi %[[LEFT]], %c64
 // CHECK:         %[[END:.*]] = arith.muli %[[ROWS]], %c128
+// CHECK:         %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1], [2, 3]]
+// CHECK:         %[[ROW:.*]] = arith.addi %[[T]], %c64
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[ROW]], %c128
 // CHECK:         scf.for %[[B:.*]] = %{{.*}} to %[[END]] step %{{.*}} {
-// CHECK:           %[[R:.*]] = arith.divui %[[B]], %c128
-// CHECK:           %[[R1:.*]] = arith.addi %[[R]], %c64
-// CHECK:           %[[ROW:.*]] = arith.addi %[[T]], %[[R1]]
-// CHECK:           %[[COLUMN:.*]] = arith.remui %[[B]], %c128
-// CHECK:           memref.prefetch %[[C]][%{{.*}}, %[[H]], %[[ROW]], %[[COLUMN]]], read, locality<3>, data
+// CHECK:           %[[AT:.*]] = arith.addi %[[FIRST]], %[[B]]
+// CHECK:           memref.prefetch %[[FLAT]][%{{.*}}, %[[H]], %[[AT]]], read, locality<3>, data
 // CHECK:         memref.subview %[[C]]
 // A part of each row, and rows that do not follow the tiles, are left alone.
 // CHECK-NOT:     memref.prefetch
@@ -38,6 +38,29 @@ func.func @tiles(%c: memref<1x2x?x128xi8>, %d: memref<1x2x?x128xi8>, %h: index, 
     %other = memref.subview %d[0, %h, %twice, 0] [1, 1, %count, 128] [1, 1, 1, 1]
         : memref<1x2x?x128xi8> to memref<?x128xi8, strided<[128, 1], offset: ?>>
     "test.use"(%other) : (memref<?x128xi8, strided<[128, 1], offset: ?>>) -> ()
+  }
+  return
+}
+
+// A tile of a layout: the number of the tile advances.
+
+// CHECK-LABEL: func @layout(
+// CHECK-SAME:  %[[C:.*]]: memref<1x2x?x64x64x2xi8>, %[[H:.*]]: index, %[[N:.*]]: index)
+// CHECK:         %[[TILE:.*]] = arith.divui %{{.*}}, %c64
+// CHECK:         %[[ONE:.*]] = arith.minsi %{{.*}}, %c1
+// CHECK:         %[[END:.*]] = arith.muli %[[ONE]], %c8192
+// CHECK:         %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1], [2, 3, 4, 5]]
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[TILE]], %c1
+// CHECK:         arith.muli %[[NEXT]], %c8192
+// CHECK:           memref.prefetch %[[FLAT]][
+func.func @layout(%c: memref<1x2x?x64x64x2xi8>, %h: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %c0 to %n step %c64 {
+    %tile = arith.divui %t, %c64 : index
+    %codes = memref.subview %c[0, %h, %tile, 0, 0, 0] [1, 1, 1, 64, 64, 2] [1, 1, 1, 1, 1, 1]
+        : memref<1x2x?x64x64x2xi8> to memref<64x64x2xi8, strided<[128, 2, 1], offset: ?>>
+    "test.use"(%codes) : (memref<64x64x2xi8, strided<[128, 2, 1], offset: ?>>) -> ()
   }
   return
 }

@@ -1,0 +1,157 @@
+"""The benchmarks: what they print of small runs, and that no pair of formats is slow."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from kvq_mlir import bench_append, bench_cpu, bench_pairs, yardstick
+from kvq_mlir.__main__ import main
+from kvq_mlir.bench_cases import filled, named_format, used_bytes
+from kvq_mlir.bench_timing import interleave
+
+LIMIT = 4  # times as long as exact f16
+SHORT = ("--seconds", "0.01")
+
+
+@pytest.fixture(autouse=True)
+def small_memory(monkeypatch):
+    monkeypatch.setattr(bench_cpu, "MEMORY_BYTES", 1 << 20)  # a figure of the machine, not looked at here
+
+
+def run_json(capsys, *arguments: str) -> dict:
+    assert main(["bench", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_cpu_json(capsys):
+    names = ["f16", "i8", "i4", "i4 @ i16", "ggml.q8_0"]
+    formats = ("--formats", "; ".join(names))
+    found = run_json(capsys, "cpu", "--tokens", "128,70", "--threads", "1,2", "--unfused", *formats, *SHORT)
+    results = found["results"]
+    places = [(tokens, threads, name) for tokens in (128, 70) for threads in (1, 2) for name in names]
+    assert [(r["tokens"], r["threads"], r["name"]) for r in results] == places
+    for r in results:
+        bits = {"f16": 16, "i8": 8.5, "i4": 4.5, "i4 @ i16": 4.5, "ggml.q8_0": 8.5}[r["name"]]
+        assert r["cache_bytes"] == 2 * r["tokens"] * 8 * 128 * bits / 8
+        spread = r["seconds"]
+        assert 0 < spread["lower_quartile"] <= spread["median"] <= spread["upper_quartile"]
+        assert math.isclose(r["nanoseconds"], spread["median"] * 1e9 / (r["tokens"] * 8))
+        assert math.isclose(r["bytes_per_second"], r["cache_bytes"] / spread["median"])
+        assert r["temporary_bytes"] > 0 and r["unfused_ratio"]["median"] > 0
+        if yardstick.missing() is None:
+            assert r["yardstick"] == ("q4_0" if "4" in r["name"] else "q8_0") and r["ratio"]["median"] > 0
+    first = {r["name"]: r["compile_seconds"] for r in results[:5]}
+    assert all(r["compile_seconds"] == first[r["name"]] > 0 for r in results)
+    assert results[5]["temporary_bytes"] == 2 * results[0]["temporary_bytes"]  # each thread has its own
+
+
+def test_cpu_shapes(capsys, tmp_path):
+    """Ragged batches, as many query heads as KV heads, several queries; the table and the figure."""
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "times.png"
+    shape = ("--batch", "3", "--heads", "8/8", "--queries", "4", "--formats", "i8 / codes = i4, group = [1, *], scale = f16")
+    assert main(["bench", "cpu", "--tokens", "64,90", *shape, "--plot", str(figure), *SHORT]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Attention of one layer: 8 query heads over 8 KV heads, head dim 128, 4 query tokens")
+    assert "3 sequences" in text and text.count("i8 / codes = i4") == 2
+    assert figure.stat().st_size > 10_000
+    found = run_json(capsys, "cpu", "--tokens", "100", *shape, *SHORT)
+    (result,) = found["results"]
+    keys = result["seconds"]["median"] * 1e9 / (result["nanoseconds"] * 8 * 4)  # of all sequences
+    assert 150 <= round(keys) <= 300
+
+
+def test_append_json(capsys, monkeypatch):
+    monkeypatch.setattr(bench_append, "FORMATS", {name: bench_append.FORMATS[name] for name in ("i8", "ui4 channel")})
+    report = run_json(capsys, "append", "--tokens", "96")
+    assert [result["name"] for result in report["formats"]] == ["i8", "ui4 channel"]
+    for result in report["formats"]:
+        speed = 96 * report["kv_heads"] * report["head_dim"] * 2 / result["prompt"]["median"]
+        assert result["input_bytes_per_second"] == pytest.approx(speed)
+        assert 0 < result["step"]["median"] and result["prompt"]["calls"] >= 10
+
+
+def test_pairs(capsys, tmp_path):
+    table = tmp_path / "Pairs.md"
+    shape = ("pairs", "--tokens", "64", "--formats", "f16; codes = i8, group = [1, 64], scale = f32; i4, rotated", *SHORT)
+    assert main(["bench", *shape, "--markdown", str(table)]) == 0
+    text = capsys.readouterr().out
+    assert "Rows: keys. Columns: values, by number." in text and "  3 i4, rotated" in text
+    rows = table.read_text().splitlines()[-3:]
+    assert [row.split(" | ")[:2] for row in rows][1][1] == "codes = i8, group = [1, 64], scale = f32"
+    assert all(float(cell.strip(" |")) > 0 for row in rows for cell in row.split(" | ")[2:])
+    found = run_json(capsys, *shape)
+    assert len(found["pairs"]) == 9 and found["threads"] == 1
+
+
+def test_no_pair_is_slow(rng):
+    """A sample: each format once as keys and once as values, within a limit that holds on a busy machine too."""
+    names = [named_format(name, "--formats") for name in bench_pairs.FORMATS]
+    shape, lengths = (1, bench_pairs.KV_HEADS, 1024, bench_pairs.HEAD_DIM), np.array([1024])
+    q = rng.standard_normal((1, bench_pairs.QUERY_HEADS, 1, bench_pairs.HEAD_DIM), np.float32)
+    exact = tuple(filled(rng, named_format("f16", "--formats"), shape, lengths) for _ in "kv")
+    for i, j in zip(rng.permutation(len(names)), rng.permutation(len(names)), strict=True):
+        k, v = names[i], names[j]
+        pair = tuple(filled(rng, named, shape, lengths) for named in (k, v))
+        _, ratio, _ = bench_pairs.measure_pair(q, pair, exact, 0.05)
+        assert ratio.lower_quartile <= LIMIT, f"{k.name} / {v.name}: {ratio.text(digits=2)}"
+
+
+
+def test_rounds_are_interleaved():
+    order = []
+    calls = {name: lambda name=name: order.append(name) for name in "abc"}
+    samples = interleave(calls, seconds=0, turn_seconds=0)
+    assert {name: len(found) for name, found in samples.items()} == dict.fromkeys("abc", 7)
+    rounds = order[6:]  # behind one call of each, and one to see how long it takes
+    assert rounds[:18] == [*"aabbcc", *"bbccaa", *"ccaabb"]
+
+
+def test_used_bytes(rng):
+    cache = filled(rng, named_format("i8", ""), (2, 3, 40, 64), np.array([40, 10]))
+    assert cache.lengths.tolist() == [40, 10] and used_bytes(cache) == 50 * 3 * (64 + 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cpu", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
+        (["cpu", "--tokens", "64,many"], "--tokens: expected a number or several with commas, found 'many'"),
+        (["cpu", "--threads", "-1"], "--threads: expected at least 1, found -1"),
+        (["cpu", "--heads", "32/5"], "--heads: expected QUERY/KV with a multiple of the KV heads, found '32/5'"),
+        (["cpu", "--queries", "9", "--tokens", "8"], "--tokens: expected at least as many as queries, 9, found 8"),
+        (["cpu", "--unfused", "--batch", "2"], "--unfused: expected one query of one sequence"),
+        (["cpu", "--seconds", "0"], "--seconds: expected more than 0, found 0.0"),
+        (["cpu", "--formats", "i8 @ i4"], "--formats: expected a query in i16 or i8, found 'i4'"),
+        (["cpu", "--formats", "i8; i4, group"], "--formats: unknown preset 'i4, group'"),
+        (["append", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
+        (["pairs", "--tokens", "0"], "--tokens: expected at least 1, found 0"),
+    ],
+)
+def test_values_that_cannot_be(arguments, message, capsys):
+    assert main(["bench", *arguments]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: TARGET"),
+        (["gpu"], "invalid choice: 'gpu'"),
+        (["append", "--threads", "2"], "unrecognized arguments: --threads 2"),
+    ],
+)
+def test_wrong_usage(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["bench", *arguments])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", [[], ["cpu"], ["pairs"], ["append"]])
+def test_help(target, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["bench", *target, "--help"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: python -m kvq_mlir bench")
