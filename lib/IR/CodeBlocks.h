@@ -15,7 +15,7 @@ namespace mlir::kvq {
 
 /// The codes of some tokens, `... x tokens x head_dim`, as the elements of
 /// fields, `... x rows [x records] x elements`: what a packed row holds, in its
-/// order (rules R29 and R38). Packing and unpacking see elements alone.
+/// order (rules R29 and R40). Packing and unpacking see elements alone.
 class CodeBlocks {
 public:
   CodeBlocks(const RowLayout &layout, int64_t headDim);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `#kvq.format` makes of its layout (rules R13, R14, R29 to R31, R38): the
+// What `#kvq.format` makes of its layout (rules R13, R14, R29 to R31, R40): the
 // checks of the two together, and the places of all fields.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-"""Layouts: how the codes and metadata of rows lie in bytes (rules R13, R14 and R29 to R31, R38)."""
+"""Layouts: how the codes and metadata of rows lie in bytes (rules R13, R14 and R29 to R31, R40)."""
 
 from __future__ import annotations
 
