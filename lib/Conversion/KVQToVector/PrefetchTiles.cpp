@@ -18,6 +18,9 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_PREFETCHTILESPASS
@@ -113,6 +116,77 @@ static std::optional<TokenAxis> getTokenAxis(memref::SubViewOp part,
   return found;
 }
 
+/// Iterations of a loop whose bounds are known; 0 where they are not.
+static int64_t countTrips(scf::ForOp loop) {
+  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
+                         upper = getConstantIntValue(loop.getUpperBound()),
+                         step = getConstantIntValue(loop.getStep());
+  if (!lower || !upper || !step || *upper <= *lower)
+    return 0;
+  return llvm::divideCeil(*upper - *lower, *step);
+}
+
+/// A loop that is run a known number of times while `part` is read, together
+/// with the loops around it, innermost first: all but the innermost loop of the
+/// first read. None where their trips are not known.
+static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
+                                               scf::ForOp tiles) {
+  Value view = part;
+  Operation *read = nullptr;
+  while (!read) {
+    Operation *next = nullptr;
+    for (Operation *user : view.getUsers())
+      if (isa<vector::LoadOp, memref::LoadOp, ViewLikeOpInterface>(user) &&
+          (!next || user->isBeforeInBlock(next) ||
+           user->getBlock() != next->getBlock()))
+        next = user;
+    if (!next)
+      return {};
+    if (isa<ViewLikeOpInterface>(next))
+      view = next->getResult(0);
+    else
+      read = next;
+  }
+  SmallVector<scf::ForOp> loops;
+  for (Operation *parent = read->getParentOp(); parent != tiles;
+       parent = parent->getParentOp()) {
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (!loop || countTrips(loop) == 0)
+      return {};
+    loops.push_back(loop);
+  }
+  if (!loops.empty())
+    loops.erase(loops.begin());
+  return loops;
+}
+
+/// The bytes from `begin` to `end` that are prefetched where the builder is, of
+/// `total`, and as many in every iteration of `loops`: too many lines at a time
+/// would wait for each other, and what is read meanwhile with them.
+static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
+                                        ArrayRef<scf::ForOp> loops, Value end,
+                                        int64_t total, int64_t line) {
+  int64_t iterations = 1;
+  for (scf::ForOp loop : loops)
+    iterations *= countTrips(loop);
+  int64_t share =
+      llvm::divideCeil(llvm::divideCeil(total, line), iterations) * line;
+  auto bind = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value begin = bind(0);
+  for (scf::ForOp loop : loops) {
+    Value passed = arith::SubIOp::create(b, loc, loop.getInductionVar(),
+                                         loop.getLowerBound());
+    Value trip = arith::DivUIOp::create(b, loc, passed, loop.getStep());
+    begin = arith::AddIOp::create(
+        b, loc, begin, arith::MulIOp::create(b, loc, trip, bind(share)));
+    share *= countTrips(loop);
+  }
+  Value next = arith::AddIOp::create(b, loc, begin, bind(share / iterations));
+  return {begin, arith::MinSIOp::create(b, loc, next, end)};
+}
+
 /// Prefetches what follows `part` in the next iteration of `loop`.
 static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
                          scf::ForOp loop) {
@@ -149,6 +223,13 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value row = arith::AddIOp::create(b, loc, at.back(),
                                     tokens.isTile ? bind(1) : loop.getStep());
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
+  SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
+  constexpr int64_t kFewLines = 16;
+  if (tokens.isTile && !reads.empty() && ofRow * bytes > kFewLines * kLine) {
+    b.setInsertionPointToStart(reads.front().getBody());
+    std::tie(zero, end) =
+        getShare(b, loc, reads, end, ofRow, kLine / bytes);
+  }
   auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
   b.setInsertionPointToStart(lines.getBody());
   at.back() = arith::AddIOp::create(b, loc, first, lines.getInductionVar());
