@@ -126,9 +126,9 @@ static int64_t countTrips(scf::ForOp loop) {
   return llvm::divideCeil(*upper - *lower, *step);
 }
 
-/// A loop that is run a known number of times while `part` is read, together
-/// with the loops around it, innermost first: all but the innermost loop of the
-/// first read. None where their trips are not known.
+/// The loops that lines are dealt out to, innermost first: those of the first
+/// read of `part`, all but the innermost one. None where there is no such loop,
+/// or where one is over tokens, of an unknown number, and others are as well.
 static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
                                                scf::ForOp tiles) {
   Value view = part;
@@ -151,12 +151,17 @@ static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
   for (Operation *parent = read->getParentOp(); parent != tiles;
        parent = parent->getParentOp()) {
     auto loop = dyn_cast<scf::ForOp>(parent);
-    if (!loop || countTrips(loop) == 0)
+    if (!loop)
       return {};
     loops.push_back(loop);
   }
-  if (!loops.empty())
-    loops.erase(loops.begin());
+  if (loops.size() < 2)
+    return {};
+  loops.erase(loops.begin());
+  bool areKnown = llvm::all_of(
+      loops, [](scf::ForOp loop) { return countTrips(loop) != 0; });
+  if (!areKnown && loops.size() > 1)
+    return {};
   return loops;
 }
 
@@ -165,25 +170,32 @@ static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
 /// would wait for each other, and what is read meanwhile with them.
 static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
                                         ArrayRef<scf::ForOp> loops, Value end,
-                                        int64_t total, int64_t line) {
+                                        int64_t total, int64_t line,
+                                        int64_t ofRow) {
   int64_t iterations = 1;
   for (scf::ForOp loop : loops)
-    iterations *= countTrips(loop);
+    iterations *= std::max<int64_t>(countTrips(loop), 1);
   int64_t share =
       llvm::divideCeil(llvm::divideCeil(total, line), iterations) * line;
+  // A loop over tokens: what it reads, of the next tile.
+  scf::ForOp innermost = loops.front();
+  if (countTrips(innermost) == 0)
+    share = getConstantIntValue(innermost.getStep()).value_or(1) * ofRow;
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   Value begin = bind(0);
+  int64_t ofIteration = share;
   for (scf::ForOp loop : loops) {
     Value passed = arith::SubIOp::create(b, loc, loop.getInductionVar(),
                                          loop.getLowerBound());
     Value trip = arith::DivUIOp::create(b, loc, passed, loop.getStep());
     begin = arith::AddIOp::create(
-        b, loc, begin, arith::MulIOp::create(b, loc, trip, bind(share)));
-    share *= countTrips(loop);
+        b, loc, begin,
+        arith::MulIOp::create(b, loc, trip, bind(ofIteration)));
+    ofIteration *= countTrips(loop);
   }
-  Value next = arith::AddIOp::create(b, loc, begin, bind(share / iterations));
+  Value next = arith::AddIOp::create(b, loc, begin, bind(share));
   return {begin, arith::MinSIOp::create(b, loc, next, end)};
 }
 
@@ -225,10 +237,13 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
   SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
   constexpr int64_t kFewLines = 16;
-  if (tokens.isTile && !reads.empty() && ofRow * bytes > kFewLines * kLine) {
+  int64_t total =
+      tokens.isTile ? ofRow
+                    : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
+  if (!reads.empty() && total * bytes > kFewLines * kLine) {
     b.setInsertionPointToStart(reads.front().getBody());
     std::tie(zero, end) =
-        getShare(b, loc, reads, end, ofRow, kLine / bytes);
+        getShare(b, loc, reads, end, total, kLine / bytes, ofRow);
   }
   auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
   b.setInsertionPointToStart(lines.getBody());
