@@ -88,6 +88,8 @@ def plot_attention(results: list[dict], shape: dict, path: Path) -> None:
             rows = [result for result in here if result["yardstick"] == name]
             _plot_times(panel, rows, "yardstick_nanoseconds", EXACT_COLOR, ("--", "-.")[i % 2], f"by hand, {name}")
         panel.set_xscale("log", base=2)
+        tokens = sorted({result["tokens"] for result in here})
+        panel.set_xticks(tokens, [f"{number:,}" for number in tokens], minor=False)
         panel.set_ylim(bottom=0)
         panel.set_xlabel("tokens")
         panel.set_ylabel("ns per key, KV head and query token")
