@@ -73,9 +73,9 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
-  pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
   pm.addNestedPass<func::FuncOp>(
       createConvertKVQToVectorPass({options.vectorWidth}));
+  pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
   buildVectorToLLVMPipeline(pm, options.openMP);
 }
 

@@ -86,7 +86,9 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     In a loop over tiles of tokens, what a tile takes of a buffer that outlives the
     loop (a `memref.subview` along one axis that advances with the loop, whole
     rows, or one tile of a layout) is prefetched for the tile after it, line by line,
-    where there is one.
+    where there is one: in front of the part, or, if it is read in loops, a few lines
+    in each iteration of all but the innermost one, since many at a time would wait
+    for each other.
     Rows that pages or groups of several tokens place otherwise are left to the
     processor.
 

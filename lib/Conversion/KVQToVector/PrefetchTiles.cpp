@@ -18,6 +18,9 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_PREFETCHTILESPASS
@@ -113,6 +116,89 @@ static std::optional<TokenAxis> getTokenAxis(memref::SubViewOp part,
   return found;
 }
 
+/// Iterations of a loop whose bounds are known; 0 where they are not.
+static int64_t countTrips(scf::ForOp loop) {
+  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
+                         upper = getConstantIntValue(loop.getUpperBound()),
+                         step = getConstantIntValue(loop.getStep());
+  if (!lower || !upper || !step || *upper <= *lower)
+    return 0;
+  return llvm::divideCeil(*upper - *lower, *step);
+}
+
+/// The loops that lines are dealt out to, innermost first: those of the first
+/// read of `part`, all but the innermost one. None where there is no such loop,
+/// or where one is over tokens, of an unknown number, and others are as well.
+static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
+                                               scf::ForOp tiles) {
+  Value view = part;
+  Operation *read = nullptr;
+  while (!read) {
+    Operation *next = nullptr;
+    for (Operation *user : view.getUsers())
+      if (isa<vector::LoadOp, memref::LoadOp, ViewLikeOpInterface>(user) &&
+          (!next || user->isBeforeInBlock(next) ||
+           user->getBlock() != next->getBlock()))
+        next = user;
+    if (!next)
+      return {};
+    if (isa<ViewLikeOpInterface>(next))
+      view = next->getResult(0);
+    else
+      read = next;
+  }
+  SmallVector<scf::ForOp> loops;
+  for (Operation *parent = read->getParentOp(); parent != tiles;
+       parent = parent->getParentOp()) {
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (!loop)
+      return {};
+    loops.push_back(loop);
+  }
+  if (loops.size() < 2)
+    return {};
+  loops.erase(loops.begin());
+  bool areKnown = llvm::all_of(
+      loops, [](scf::ForOp loop) { return countTrips(loop) != 0; });
+  if (!areKnown && loops.size() > 1)
+    return {};
+  return loops;
+}
+
+/// The bytes from `begin` to `end` that are prefetched where the builder is, of
+/// `total`, and as many in every iteration of `loops`: too many lines at a time
+/// would wait for each other, and what is read meanwhile with them.
+static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
+                                        ArrayRef<scf::ForOp> loops, Value end,
+                                        int64_t total, int64_t line,
+                                        int64_t ofRow) {
+  int64_t iterations = 1;
+  for (scf::ForOp loop : loops)
+    iterations *= std::max<int64_t>(countTrips(loop), 1);
+  int64_t share =
+      llvm::divideCeil(llvm::divideCeil(total, line), iterations) * line;
+  // A loop over tokens: what it reads, of the next tile.
+  scf::ForOp innermost = loops.front();
+  if (countTrips(innermost) == 0)
+    share = getConstantIntValue(innermost.getStep()).value_or(1) * ofRow;
+  auto bind = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value begin = bind(0);
+  int64_t ofIteration = share;
+  for (scf::ForOp loop : loops) {
+    Value passed = arith::SubIOp::create(b, loc, loop.getInductionVar(),
+                                         loop.getLowerBound());
+    Value trip = arith::DivUIOp::create(b, loc, passed, loop.getStep());
+    begin = arith::AddIOp::create(
+        b, loc, begin,
+        arith::MulIOp::create(b, loc, trip, bind(ofIteration)));
+    ofIteration *= countTrips(loop);
+  }
+  Value next = arith::AddIOp::create(b, loc, begin, bind(share));
+  return {begin, arith::MinSIOp::create(b, loc, next, end)};
+}
+
 /// Prefetches what follows `part` in the next iteration of `loop`.
 static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
                          scf::ForOp loop) {
@@ -149,6 +235,16 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value row = arith::AddIOp::create(b, loc, at.back(),
                                     tokens.isTile ? bind(1) : loop.getStep());
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
+  SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
+  constexpr int64_t kFewLines = 16;
+  int64_t total =
+      tokens.isTile ? ofRow
+                    : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
+  if (!reads.empty() && total * bytes > kFewLines * kLine) {
+    b.setInsertionPointToStart(reads.front().getBody());
+    std::tie(zero, end) =
+        getShare(b, loc, reads, end, total, kLine / bytes, ofRow);
+  }
   auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
   b.setInsertionPointToStart(lines.getBody());
   at.back() = arith::AddIOp::create(b, loc, first, lines.getInductionVar());
