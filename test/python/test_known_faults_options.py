@@ -367,8 +367,8 @@ OP_ATTRIBUTES = {
 
 
 def attributes_in_td() -> set[str]:
-    """ "op.attribute" of each op of KVQOps.td."""
-    text = (ROOT / "include/kvq/IR/KVQOps.td").read_text()
+    """ "op.attribute" of each op of the dialect."""
+    text = "".join((ROOT / f"include/kvq/IR/KVQ{level}Ops.td").read_text() for level in ("Value", "Cache", "Tile"))
     arguments = re.compile(r"let arguments = \(ins(.*?)\);", re.DOTALL)
     attribute = re.compile(r"(?:Attr\w*(?:<\[?\w+\]?>+)?|FormatInterface|Prop\w*):\$(\w+)")
     (shared,) = (attribute.findall(arguments.search(text[text.index("class KVQ_ValueOp") :])[1]),)
