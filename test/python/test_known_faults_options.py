@@ -98,6 +98,7 @@ LAYOUT_FIELDS = {
     "high": (I5, "codes = planar", "high = stream"),
     "bias": (I4, "codes = planar", "bias"),
     "block": (I4.replace("[1, 32]", "[4, 32]"), "codes = planar", "block = [4, 1]"),
+    "tile": (I4, "tile = token_pairs<16>", "tile = channel_pairs<16>"),
     "record": (I4, "codes = planar", "record = [scale, codes]"),
     "row": (I4, "record = [scale, codes]", "row = [scale, codes]"),
 }
@@ -292,6 +293,16 @@ LOAD_PAGED = (
     "-> tensor<?x64xi8>, tensor<?x2xf16>",
     "%0#0 : tensor<?x64xi8>",
 )
+TILED = (
+    "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16, "
+    "layout = #kvq.layout<codes = planar, tile = channel_pairs<16>>>>"
+)
+LOAD_TILED = (
+    f"%c: {TILED}, %b: index, %lo: index, %hi: index, %z: index",
+    f"%0:2 = kvq.load_tile %c <codes> at [%b, %b] tokens [%lo to %hi] {{0[0]}} : {TILED} -> {{0[1]}}, {{0[2]}}\n"
+    "  %1 = tensor.dim %0#0, %z : {0[1]}",
+    "%1 : index",
+)
 TRUNCATE = (
     "%n: tensor<1xi64>, %f: tensor<1xi64>, %to: tensor<1xi64>",
     "%0, %1 = kvq.truncate {0} lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>) to(%to : tensor<1xi64>) "
@@ -361,6 +372,12 @@ OP_ATTRIBUTES = {
     ),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
+    "load_tile.as_tile": (
+        LOAD_TILED,
+        ["{within_page, tile = 16}", "tensor<?x64xi8>", "tensor<?x2xf16>"],
+        ["{within_page, tile = 16, as_tile}", "tensor<32x16x2xi8>", "tensor<2x16xf16>"],
+        "kvq-expand-caches",
+    ),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
 }
@@ -386,7 +403,7 @@ def test_every_attribute_of_an_op_is_in_the_table():
     assert attributes_in_td() == OP_ATTRIBUTES.keys()
 
 
-def module_of(op: tuple[str, str, str], attributes: str) -> str:
+def module_of(op: tuple[str, str, str], attributes: str | list[str]) -> str:
     parameters, body, result = op
     return f"""!c = {CACHE}
 func.func @f({parameters}) -> {result.partition(" : ")[2]} {{

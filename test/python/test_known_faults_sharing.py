@@ -17,7 +17,7 @@ HEADS, DIM = 2, 64
 @pytest.mark.parametrize("field", ["group = [1, 32]", "scale = f16", "zero = min f16", "range = absmax"])
 def test_exact_formats_have_no_scale(field):
     """vllm#37054: a scale on a 16-bit cache."""
-    with pytest.raises(kvq.Error, match="expected no other field but rope with codes = none"):
+    with pytest.raises(kvq.Error, match="expected no other field but rope and layout with codes = none"):
         kvq.Format(f"codes = none, {field}")
 
 

@@ -29,7 +29,7 @@ def draw_cache(rng: np.random.Generator, given: bool = True) -> kvq.Cache:
         fmt, windows = kvq.Format(draws.format_text(case)), dict(exact_first=case["exact_first"], **case["window"])
         if rng.random() < 0.1:
             fmt, windows = kvq.Format("codes = none"), {}
-        needs = fmt.is_static or fmt.outer_scale or fmt.center or fmt.rotation
+        needs = fmt.is_static or fmt.outer_scale or fmt.center or fmt.rotation != 0
         if not needs or (given and rng.random() < 0.1):
             break
     parts = kvq.calibrate(rng.standard_normal((1, case["heads"], 9, case["dim"])).astype(np.float32), fmt)

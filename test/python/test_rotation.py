@@ -46,7 +46,7 @@ def plain(rng: np.random.Generator) -> str:
 
 def random_given(rng: np.random.Generator, fmt: kvq.Format, heads: int, dim: int) -> dict[str, np.ndarray]:
     x = rng.standard_normal((2, heads, 40, dim)).astype(np.float32) + rng.normal(0, 3, (1, heads, 1, dim))
-    signs = rng.choice(np.int8([-1, 1]), dim) if fmt.rotation and rng.random() < 0.7 else None
+    signs = rng.choice(np.int8([-1, 1]), dim) if fmt.rotation != 0 and rng.random() < 0.7 else None
     return kvq.calibrate(x.astype(np.float32), fmt, signs)
 
 
