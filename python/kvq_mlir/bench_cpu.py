@@ -28,7 +28,9 @@ from .unfused import blas_in_use, unfused_attention
 HEAD_DIM = yardstick.HEAD_DIM
 TOKENS = "1024,4096,16384,65536"
 FORMATS = (
-    "f16; i8; i8 @ i16; i4; i4 @ i16; i4 @ i8; ggml.q8_0; ggml.q8_0 @ i16; ggml.q4_0; ggml.q4_0 @ i16"
+    "f16; i8; i8 @ i16; i8, channel pairs / i8, token pairs @ i16; "
+    "i4; i4 @ i16; i4 @ i8; i4, channel pairs / i4, token pairs @ i16; "
+    "ggml.q8_0; ggml.q8_0 @ i16; ggml.q4_0; ggml.q4_0 @ i16"
 )
 READ = "read"
 LARGEST_DIFFERENCE = 1e-3  # relative L2 to the yardstick on the same blocks, which rounds its query to 16 bits
@@ -301,25 +303,26 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _report(results: list[Result], shape: Shape, blas: str) -> str:
     unfused = any(result.unfused_ratio for result in results)
+    width = max(len("format"), *(len(result.name) for result in results))
     lines = [
         f"Attention of one layer: {shape.query_heads} query heads over {shape.kv_heads} KV heads, head dim {HEAD_DIM}, "
         f"{plural(shape.queries, 'query token')} in float32, {plural(shape.batch, 'sequence')}; {processor()}",
         "",
-        f"{'tokens':>7}{'threads':>8}  {'format':18}{'µs':>25}{'ns':>8}{'GB/s':>7}{'of read':>9}{'yardstick':>16}"
+        f"{'tokens':>7}{'threads':>8}  {'format':{width}}{'µs':>22}{'ns':>8}{'GB/s':>7}{'of read':>9}{'yardstick':>16}"
         f"{'ratio':>19}{'KB':>6}{'compile s':>11}" + f"{'unfused':>19}" * unfused,
     ]
     for r in results:
         beside = f"{r.yardstick} {r.yardstick_nanoseconds:.1f}" if r.yardstick else "none"
         lines.append(
-            f"{r.tokens:>7,}{r.threads:>8}  {r.name:18}{r.seconds.text(1e6):>25}{r.nanoseconds:>8.1f}"
+            f"{r.tokens:>7,}{r.threads:>8}  {r.name:{width}}{r.seconds.text(1e6):>22}{r.nanoseconds:>8.1f}"
             f"{r.bytes_per_second / 1e9:>7.1f}{r.bytes_per_second / r.read_bytes_per_second:>9.0%}{beside:>16}"
             f"{r.ratio.text(digits=2) if r.ratio else '':>19}{r.temporary_bytes / 1024:>6.0f}{r.compile_seconds:>11.2f}"
             + (f"{r.unfused_ratio.text(digits=1):>19}" if r.unfused_ratio else "")
         )
     reads = {r.threads: r.read_bytes_per_second for r in results}
     meaning = (
-        "Medians with quartiles, of rounds in which each has a turn; processor time with 1 thread. ns: of a key, a KV head and a query token, "
-        "whose "
+        "Medians with quartiles, of rounds in which each has a turn; processor time with 1 thread. ns: of a key, a KV "
+        "head and a query token, whose "
         f"{plural(shape.query_heads // shape.kv_heads, 'query head')} share the key. GB/s counts every byte of both "
         "caches once; read is a plain read of memory, "
         + ", ".join(f"{rate / 1e9:.1f} GB/s with {plural(count, 'thread')}" for count, rate in reads.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import textwrap
 from dataclasses import asdict, dataclass
@@ -54,6 +55,9 @@ def kinds() -> dict[str, tuple[str, str]]:
     texts["i4, searched range"] = f"codes = i4, {token}, range = search<8>"
     texts["codebook lloyd_max = 3, rms"] = f"codes = #kvq.codebook<lloyd_max = 3>, {token}, range = rms"
     texts["codebook lloyd_max = 3, norm"] = "codes = #kvq.codebook<lloyd_max = 3>, group = [1, *], scale = f16, range = norm"
+    for bits, order in itertools.product((8, 4), ("channel", "token")):
+        tile = f"layout = #kvq.layout<codes = planar, tile = {order}_pairs<64>>"
+        texts[f"i{bits}, {order} pairs"] = f"codes = i{bits}, {token}, {tile}"
     found = {name: (text, "f16") for name, text in texts.items()}
     return found | {f"exact {dtype}": ("codes = none", dtype) for dtype in ("f16", "bf16", "f32")}
 
