@@ -23,8 +23,8 @@ struct ListedField {
   bool isFlag = false;
 };
 
-/// Parses `<name = value, flag, ...>` in any order, each field at most once, and
-/// adds the names to `seen`. `what` names the attribute in errors.
+/// Parses `<name = value, flag, ...>` in any order, each field at most once,
+/// and adds the names to `seen`. `what` names the attribute in errors.
 ParseResult parseFieldList(AsmParser &parser, StringRef what,
                            ArrayRef<ListedField> fields,
                            llvm::StringSet<> &seen);

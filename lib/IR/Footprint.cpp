@@ -243,8 +243,8 @@ static FailureOr<ByteSplit> addTileTails(CacheType type, int64_t length,
   FailureOr<ByteSplit> group = getTokenGroupBytes(type.withoutTiles());
   if (failed(split) || failed(group))
     return failure();
-  Bytes tails = multiply(llvm::divideCeil(rows, tokens) * tokens - rows,
-                         group->total);
+  Bytes tails =
+      multiply(llvm::divideCeil(rows, tokens) * tokens - rows, group->total);
   Bytes total = add(split->total, tails);
   if (!total)
     return failure();

@@ -37,10 +37,11 @@ FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || (getChannels() != kWholeAxis && getRotation() != kWholeAxis))
     return *this;
   int64_t rotation = getRotation() == kWholeAxis ? headDim : getRotation();
-  return FormatAttr::get(
-      getContext(), getCodes(), getTokens(), getGroupChannels(headDim),
-      getScale(), getOuter(), getZeroKind(), getZero(), getRange(), getClip(),
-      getSteps(), getHeads(), getRule(), getCenter(), rotation, getRope(), getLayout());
+  return FormatAttr::get(getContext(), getCodes(), getTokens(),
+                         getGroupChannels(headDim), getScale(), getOuter(),
+                         getZeroKind(), getZero(), getRange(), getClip(),
+                         getSteps(), getHeads(), getRule(), getCenter(),
+                         rotation, getRope(), getLayout());
 }
 
 FormatInterface FormatAttr::resolveHeads(int64_t kvHeads) const {

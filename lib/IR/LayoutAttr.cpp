@@ -156,11 +156,10 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
       {"row", [&] { return parseScope(RecordScope::Row); }}};
   if (parseFieldList(parser, " of a layout", listed, seen))
     return {};
-  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), fields.codes,
-                                       fields.high.value_or(fields.codes),
-                                       fields.bias, fields.block, fields.scope,
-                                       ArrayRef<LayoutField>(fields.fields),
-                                       fields.tile);
+  return parser.getChecked<LayoutAttr>(
+      loc, parser.getContext(), fields.codes,
+      fields.high.value_or(fields.codes), fields.bias, fields.block,
+      fields.scope, ArrayRef<LayoutField>(fields.fields), fields.tile);
 }
 
 static void printOrder(AsmPrinter &printer, StringRef name,
@@ -225,8 +224,8 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
 
 static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
                                 const CodeOrder &codes, const CodeOrder &high,
-                                const CodeBlock &block,
-                                RecordScope scope, const TileOrder &tile) {
+                                const CodeBlock &block, RecordScope scope,
+                                const TileOrder &tile) {
   if (!tile.exists())
     return success();
   if (tile.tokens < 2 || tile.tokens % 2 != 0)

@@ -37,8 +37,8 @@ LogicalResult verifyFlushed(Operation *op, StringRef name, CacheType cache,
 LogicalResult verifyPageTable(Operation *op, StringRef name, CacheType cache,
                               Value table);
 
-/// `query_codes`, if given, is i8 or i16 and goes with integer codes on one side
-/// at least; null caches are not known yet.
+/// `query_codes`, if given, is i8 or i16 and goes with integer codes on one
+/// side at least; null caches are not known yet.
 LogicalResult verifyQueryCodes(Operation *op, TypeAttr queryCodes,
                                CacheType key, CacheType value);
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AggregatedOpInterface of pack and unpack (rules R13, R14 and R29 to R31, R40):
-// field by field of the rows of packed components, codes by CodePacking.h,
-// metadata byte by byte.
+// AggregatedOpInterface of pack and unpack (rules R13, R14 and R29 to R31,
+// R40): field by field of the rows of packed components, codes by
+// CodePacking.h, metadata byte by byte.
 //
 //===----------------------------------------------------------------------===//
 

@@ -113,8 +113,9 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
                           "is one head's: expected no 'heads'";
   if (layout.getTile().exists() &&
       (tokens != 1 || heads != 1 || range == RangePolicy::Static))
-    return emitError() << "expected groups of one token and one KV head, with a "
-                          "range of their own, in a tile";
+    return emitError()
+           << "expected groups of one token and one KV head, with a "
+              "range of their own, in a tile";
   if (layout.hasField(RowField::Zero) && zeroKind == ZeroKind::None)
     return emitError() << "expected no field 'zero' in the record: the format "
                           "has no zero";
@@ -175,13 +176,14 @@ LogicalResult kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
   if (cut && failed(verifyOrder(emitError, bits, bits - low, layout.getHigh(),
                                 elements, what)))
     return failure();
-  if (failed(verifyOrder(emitError, bits, low, layout.getCodes(), elements,
-                         what)))
+  if (failed(
+          verifyOrder(emitError, bits, low, layout.getCodes(), elements, what)))
     return failure();
   for (unsigned part : {low, bits - low})
     if (layout.getTile().exists() && headDim * part % 16 != 0)
-      return emitError() << "expected pairs of bytes in the rows of a tile, got "
-                         << headDim << " codes of " << part << " bits";
+      return emitError()
+             << "expected pairs of bytes in the rows of a tile, got " << headDim
+             << " codes of " << part << " bits";
   return success();
 }
 

@@ -155,8 +155,8 @@ static SmallVector<Type> getStoredTileTypes(CacheType cache) {
   FormatInterface format = cache.getFormat();
   TileOrder tile = cache.getTileOrder();
   int64_t headDim = cache.getHeadDim();
-  SmallVector<int64_t> metadata = {
-      headDim / format.getGroupChannels(headDim), tile.tokens};
+  SmallVector<int64_t> metadata = {headDim / format.getGroupChannels(headDim),
+                                   tile.tokens};
   SmallVector<Type> types = {
       RankedTensorType::get(tile.getShape(headDim),
                             IntegerType::get(cache.getContext(), 8)),
@@ -199,10 +199,10 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("expected a tile of at least 1 token, got ")
            << tile.getInt();
   if (getAsTile() && (!hasTiles(cache, getRegion()) || !getWithinPage()))
-    return emitOpError("as_tile needs a range within_page, of codes that lie in "
-                       "tiles");
-  SmallVector<Type> expected =
-      getTileTypes(cache, getRegion(), getAsTile());
+    return emitOpError(
+        "as_tile needs a range within_page, of codes that lie in "
+        "tiles");
+  SmallVector<Type> expected = getTileTypes(cache, getRegion(), getAsTile());
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")
            << expected << ", got " << getResultTypes();

@@ -87,8 +87,8 @@ static TilingShape getTilingShape(DequantizeOp op) {
           metadata.take_back(given)};
 }
 
-/// Rows of packed codes alone are packed by themselves; with records beside them
-/// or in their place, a record is for a group of tokens.
+/// Rows of packed codes alone are packed by themselves; with records beside
+/// them or in their place, a record is for a group of tokens.
 template <typename OpTy>
 static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
                                    ValueRange packed) {
@@ -101,12 +101,9 @@ static TilingShape getPackingShape(OpTy op, ValueRange codesAndMetadata,
   SmallVector<Value, 3> steps(codesAndMetadata.drop_front());
   if (hasRecords)
     steps.push_back(packed.back());
-  return {rows,
-          hasRecords ? layout.records.tokens : layout.codes.tokens,
-          /*heads=*/1,
-          std::move(steps),
-          layout.codes.exists() ? packed.front() : Value(),
-          layout.codes.tokens,
+  return {rows, hasRecords ? layout.records.tokens : layout.codes.tokens,
+          /*heads=*/1, std::move(steps),
+          layout.codes.exists() ? packed.front() : Value(), layout.codes.tokens,
           // Rows of codes of several tokens are there as a whole.
           /*wholeSteps=*/!hasRecords || layout.getCodeTokens() != 1,
           /*given=*/{}};
@@ -179,16 +176,16 @@ static TensorPart getPart(OpBuilder &b, Location loc, const TilingShape &shape,
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
              d2 = b.getAffineDimExpr(2);
   OpFoldResult extent = tensor::getMixedSize(b, loc, operand, axis);
-  part.offsets[axis] = affine::makeComposedFoldedAffineApply(
-      b, loc, d0 * rows, {offsets[axis]});
+  part.offsets[axis] =
+      affine::makeComposedFoldedAffineApply(b, loc, d0 * rows, {offsets[axis]});
   std::optional<int64_t> staticExtent = getConstantIntValue(extent);
   if (shape.wholeSteps || (staticExtent && *staticExtent % rows == 0)) {
-    part.sizes[axis] = affine::makeComposedFoldedAffineApply(
-        b, loc, d0 * rows, {sizes[axis]});
+    part.sizes[axis] =
+        affine::makeComposedFoldedAffineApply(b, loc, d0 * rows, {sizes[axis]});
     return part;
   }
-  AffineMap sizeMap = AffineMap::get(
-      3, 0, {d0 * rows, d2 - d1 * rows}, b.getContext());
+  AffineMap sizeMap =
+      AffineMap::get(3, 0, {d0 * rows, d2 - d1 * rows}, b.getContext());
   part.sizes[axis] = affine::makeComposedFoldedAffineMin(
       b, loc, sizeMap, {sizes[axis], offsets[axis], extent});
   return part;

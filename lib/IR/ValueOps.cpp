@@ -349,7 +349,7 @@ LogicalResult DequantizeOp::verify() {
 
 /// Checks that the tokens of `rows` fill rows of codes, each of several tokens.
 static LogicalResult verifyWholeBlocks(Operation *op, FormatInterface format,
-                                      Type rows) {
+                                       Type rows) {
   auto type = cast<RankedTensorType>(rows);
   int64_t tokens = type.getDimSize(type.getRank() - 2);
   int64_t block =

@@ -336,8 +336,9 @@ static int64_t getTileTokens(PartialAttentionOp op, int64_t tileTokens) {
 }
 
 /// Whether tiles of so many tokens can be made to lie within the pages of both
-/// sides, and within the tiles of their layouts: they divide them, and what bounds tiles begins at the same token.
-/// Groups of several tokens keep a tile within a page by themselves.
+/// sides, and within the tiles of their layouts: they divide them, and what
+/// bounds tiles begins at the same token. Groups of several tokens keep a tile
+/// within a page by themselves.
 static bool fitsPages(PartialAttentionOp op, int64_t tile) {
   bool hasPages = false;
   std::optional<int64_t> origin;

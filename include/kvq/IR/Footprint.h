@@ -23,7 +23,8 @@ struct ByteSplit {
   /// Of each kind of storage component, in their order, without its padding; of
   /// records instead that of the codes, scales and zeros in them.
   llvm::SmallVector<std::pair<ComponentKind, int64_t>, 5> components;
-  /// Of rows of codes, what no code fills, and rows of tiles that hold no token.
+  /// Of rows of codes, what no code fills, and rows of tiles that hold no
+  /// token.
   int64_t padding = 0;
   /// Of paged caches, rows of each sequence's last page that hold no token; not
   /// counted as any of the above.

@@ -31,8 +31,8 @@ class CacheType;
 
 /// One reduction over the elements of a group. All are the same bits on every
 /// target: the largest and smallest are exact in any order, sums are trees of a
-/// given shape (rule R21). The first largest is the first element of the largest
-/// magnitude.
+/// given shape (rule R21). The first largest is the first element of the
+/// largest magnitude.
 enum class RangeStatistic {
   LargestMagnitude,
   Smallest,

@@ -49,9 +49,9 @@ Value buildContraction(
     llvm::function_ref<Value(OpBuilder &, Location, Value)> extendRight,
     bool hides = false);
 
-/// A scratch tensor of f32, or of another type, with the extents `bound`, cut to
-/// `extents` where they differ: storage of a static size for a tile of a dynamic
-/// one.
+/// A scratch tensor of f32, or of another type, with the extents `bound`, cut
+/// to `extents` where they differ: storage of a static size for a tile of a
+/// dynamic one.
 Value buildScratch(OpBuilder &b, Location loc, ArrayRef<int64_t> bound,
                    ArrayRef<OpFoldResult> extents, Type elementType = {});
 

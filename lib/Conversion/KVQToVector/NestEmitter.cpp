@@ -325,8 +325,8 @@ SmallVector<Value> NestEmitter::emitIntegerSums(ArrayRef<unsigned> axes,
                                                 ArrayRef<Point> points,
                                                 ValueRange accumulators) {
   auto type = dyn_cast<VectorType>(accumulators.front().getType());
-  Value zero = arith::ConstantOp::create(builder, loc,
-                                         builder.getI32IntegerAttr(0));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
   int64_t lanes = type ? type.getNumElements() : 1;
   SmallVector<Value> sums(points.size(), splat(builder, loc, zero, lanes));
   sums = emitProducts(axes, laneSegment, points, sums);

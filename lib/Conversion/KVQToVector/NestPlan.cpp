@@ -159,7 +159,8 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
     if (!mustUse && !plan.axesOf(&operand)[axis])
       continue;
     if (!isContiguousAlong(plan, &operand, axis) &&
-        !isPackedAlong(plan, &operand, axis) && !plan.neighbourInPairs(&operand, axis))
+        !isPackedAlong(plan, &operand, axis) &&
+        !plan.neighbourInPairs(&operand, axis))
       return false;
   }
   return !plan.isReduced(axis) || llvm::all_of(plan.combiners, canReorder);

@@ -57,8 +57,8 @@ struct NestPlan {
   /// Whether steps of `lanes` on the lane axis are products that are added in
   /// pairs, so that accumulators have half as many lanes.
   bool addsNeighbours(int64_t lanes) const {
-    return integerSum && reducesLanes() &&
-           integerSum->pairAxis == laneAxis && lanes >= 4;
+    return integerSum && reducesLanes() && integerSum->pairAxis == laneAxis &&
+           lanes >= 4;
   }
   bool isReduced(unsigned axis) const {
     return kinds[axis] == utils::IteratorType::reduction;
@@ -78,8 +78,8 @@ struct NestPlan {
 /// Whether neighbours along `axis` are neighbours in the operand's memory.
 bool isContiguousAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
 
-/// Whether neighbours along `axis` are pairs along the packed axis of an integer
-/// sum, which lie side by side in the operand's memory.
+/// Whether neighbours along `axis` are pairs along the packed axis of an
+/// integer sum, which lie side by side in the operand's memory.
 bool isPackedAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
 
 /// Finds the integer sum that a nest with known combiners may take.

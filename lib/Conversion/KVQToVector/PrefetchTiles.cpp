@@ -191,8 +191,7 @@ static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
                                          loop.getLowerBound());
     Value trip = arith::DivUIOp::create(b, loc, passed, loop.getStep());
     begin = arith::AddIOp::create(
-        b, loc, begin,
-        arith::MulIOp::create(b, loc, trip, bind(ofIteration)));
+        b, loc, begin, arith::MulIOp::create(b, loc, trip, bind(ofIteration)));
     ofIteration *= countTrips(loop);
   }
   Value next = arith::AddIOp::create(b, loc, begin, bind(share));
@@ -237,9 +236,9 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
   SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
   constexpr int64_t kFewLines = 16;
-  int64_t total =
-      tokens.isTile ? ofRow
-                    : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
+  int64_t total = tokens.isTile
+                      ? ofRow
+                      : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
   if (!reads.empty() && total * bytes > kFewLines * kLine) {
     b.setInsertionPointToStart(reads.front().getBody());
     std::tie(zero, end) =

@@ -178,10 +178,10 @@ static FailureOr<RoundPlan> planAxes(linalg::GenericOp op, bool hasInnerAxis,
   unsigned widest = getWidestElement(plan);
   if (widest == 0)
     return failure();
-  int64_t fitting = std::max<int64_t>(
-      vectorWidth * 32 / widest / plan.roundSize, 1);
-  plan.roundsPerVector = llvm::bit_floor(
-      static_cast<uint64_t>(std::min(fitting, plan.rounds)));
+  int64_t fitting =
+      std::max<int64_t>(vectorWidth * 32 / widest / plan.roundSize, 1);
+  plan.roundsPerVector =
+      llvm::bit_floor(static_cast<uint64_t>(std::min(fitting, plan.rounds)));
   return plan;
 }
 
@@ -212,8 +212,8 @@ namespace {
 class RoundEmitter {
 public:
   RoundEmitter(OpBuilder &builder, const RoundPlan &plan)
-      : builder(builder), loc(plan.op.getLoc()), plan(plan),
-        op(plan.op), indices(op.getNumLoops()) {}
+      : builder(builder), loc(plan.op.getLoc()), plan(plan), op(plan.op),
+        indices(op.getNumLoops()) {}
 
   void run();
 
@@ -267,10 +267,9 @@ Value RoundEmitter::loadLanes(Value buffer, SmallVector<Value> at, Value round,
                               int64_t size) {
   if (hasInnerAxis && perRound != 0)
     buffer = joinLastAxes(builder, loc, buffer);
-  at.push_back(perRound == 1
-                   ? round
-                   : builder.createOrFold<arith::MulIOp>(loc, round,
-                                                         constant(perRound)));
+  at.push_back(perRound == 1 ? round
+                             : builder.createOrFold<arith::MulIOp>(
+                                   loc, round, constant(perRound)));
   auto type = VectorType::get(
       {size}, cast<MemRefType>(buffer.getType()).getElementType());
   return vector::LoadOp::create(builder, loc, type, buffer, at);
@@ -377,8 +376,7 @@ void RoundEmitter::emitRow() {
     emitVector(loop.getInductionVar(), step);
   }
   while (full < plan.rounds) {
-    int64_t count =
-        llvm::bit_floor(static_cast<uint64_t>(plan.rounds - full));
+    int64_t count = llvm::bit_floor(static_cast<uint64_t>(plan.rounds - full));
     emitVector(constant(full), count);
     full += count;
   }

@@ -85,8 +85,8 @@ SmallVector<Type> Plan::getTypes(CacheType whole) const {
   return getPartTypes(caches);
 }
 
-/// Fails, with an error, where `cache` would become `type` though attention does
-/// not turn its keys, or though it does.
+/// Fails, with an error, where `cache` would become `type` though attention
+/// does not turn its keys, or though it does.
 static LogicalResult verifyRope(function_ref<InFlightDiagnostic()> emitError,
                                 CacheType cache, PolicyEntryAttr entry,
                                 CacheType type) {
@@ -95,8 +95,8 @@ static LogicalResult verifyRope(function_ref<InFlightDiagnostic()> emitError,
   auto format = dyn_cast<FormatInterface>(entry.getRowFormat());
   bool isBefore = type.isBeforeRope() || (format && format.isBeforeRope());
   // Which channels of segments are turned is not what it is of a whole row.
-  bool isAlike = isBefore == type.isBeforeRope() &&
-                 (!isBefore || !type.getSegments());
+  bool isAlike =
+      isBefore == type.isBeforeRope() && (!isBefore || !type.getSegments());
   if (isBefore == cache.isBeforeRope() && isAlike)
     return success();
   return emitError()

@@ -104,8 +104,7 @@ void GroupEncoder::encode(Value group, const RowPlace &place) {
   auto getTarget = [&](ComponentKind kind) -> GroupTarget {
     // Records are one head's, and one group of tokens'.
     RowSlice slice = kind == ComponentKind::Codes ? codeRows : metadataRow;
-    return {kind, slice,
-            slice.extractTarget(builder, loc, getComponent(kind))};
+    return {kind, slice, slice.extractTarget(builder, loc, getComponent(kind))};
   };
   auto store = [&](const GroupTarget &target, Value rows) {
     Value &component = getComponent(target.kind);

@@ -178,9 +178,9 @@ Value TileLoader::gatherTiledRows(ComponentKind kind, const RowPlace &place,
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
   Value scratch = createScratch(type.getDimSize(1), type.getElementType());
-  return trimScratch(fillRows(
-      nested, loc, scratch, math.constant(0),
-      getValueOrCreateConstantIndexOp(nested, loc, count), copyRow));
+  return trimScratch(
+      fillRows(nested, loc, scratch, math.constant(0),
+               getValueOrCreateConstantIndexOp(nested, loc, count), copyRow));
 }
 
 /// Tile `index` of a component that lies in tiles.
@@ -220,11 +220,10 @@ Value TileLoader::unpackTile(Value bytes) {
         builder, loc, RankedTensorType::get({1, count}, byte), bytes, unit);
   }
   Value scratch = tensor::EmptyOp::create(builder, loc, {rows, size}, byte);
-  Value codes =
-      UnpackOp::create(builder, loc, scratch.getType(),
-                       cache.withoutTiles().getFormat().getCore(), bytes,
-                       scratch)
-          .getResult(0);
+  Value codes = UnpackOp::create(builder, loc, scratch.getType(),
+                                 cache.withoutTiles().getFormat().getCore(),
+                                 bytes, scratch)
+                    .getResult(0);
   if (isOneRow)
     codes = tensor::CollapseShapeOp::create(builder, loc, codes, unit);
   return tensor::ExpandShapeOp::create(builder, loc,

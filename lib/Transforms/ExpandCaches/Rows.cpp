@@ -361,8 +361,12 @@ RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
                             ComponentKind kind) {
   Builder &builder = math.getBuilder();
   if (TileOrder tile = cache.getTileOrder(); tile.exists())
-    return {place.block, head,         place.row, builder.getIndexAttr(1),
-            /*heads=*/std::nullopt, tile};
+    return {place.block,
+            head,
+            place.row,
+            builder.getIndexAttr(1),
+            /*heads=*/std::nullopt,
+            tile};
   int64_t tokens = cache.getRowTokens(kind);
   if (isOfHeadGroup(kind))
     head = math.div(head, cache.getGroupHeads());

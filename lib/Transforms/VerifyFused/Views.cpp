@@ -88,8 +88,8 @@ SmallVector<bool> kvq::getTokenAxes(Value codes) {
     SmallVector<bool> axes(rank, true);
     if (rank > 1)
       axes.back() = false;
-    // Codes in tiles of a layout: which of the axes of a tile are tokens depends
-    // on the layout, but a tile is no more than that.
+    // Codes in tiles of a layout: which of the axes of a tile are tokens
+    // depends on the layout, but a tile is no more than that.
     constexpr int64_t kAxesOutsideTile = 3;
     for (int64_t axis = kAxesOutsideTile; rank > 4 && axis < rank; ++axis)
       axes[axis] = false;
