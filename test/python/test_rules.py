@@ -150,3 +150,20 @@ def test_a_default_rule_does_not_print():
     assert str(kvq.Format(f"{plain}, rule = #kvq.rule<least = 1.0e-6, scale = nearest>")).endswith(
         "rule = #kvq.rule<scale = nearest, least = 1.0e-06>"
     )
+
+
+@pytest.mark.parametrize("codes", ["i2", "i5", "i8"])
+@pytest.mark.parametrize("scale", ["f32", "bf16"])
+def test_the_largest_scale_leaves_every_code_finite(codes, scale):
+    """Full bounds have one code more below zero than above it: the cap of scales is that of the farther one."""
+    text = f"codes = {codes}, group = [1, 8], scale = {scale}, rule = #kvq.rule<bounds = full>"
+    x = np.zeros((1, 1, 2, 8), np.float32)
+    x[0, 0, 0, 3], x[0, 0, 1, 5] = np.inf, -np.inf
+    fmt = kvq.Format(text)
+    z = kvq.quantize(x, fmt)
+    codes_, scales, _ = reference.quantize(x, reference.Format.parse(text), "f32")
+    assert same(z.scales, scales)
+    assert same(z.codes, codes_)
+    assert np.isfinite(kvq.dequantize(z)).all()
+    lowest = z.scales if scale == "f32" else (z.scales.astype(np.uint32) << 16).view(np.float32)
+    assert np.isfinite(lowest * np.float32(-(2 ** (int(codes[1:]) - 1)))).all()

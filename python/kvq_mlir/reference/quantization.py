@@ -140,7 +140,7 @@ def _measured(grouped: np.ndarray, fmt: Format, codes_type, outer: np.ndarray | 
     """The stored scales and zeros (or None) of each group, its range multiplied by `ratio`."""
     low, high, extent, divisor = _range(grouped, fmt, codes_type, ratio)
     if fmt.rule.scale == "covering":
-        scales = metadata.store_scale(extent, divisor, codes_type.largest, fmt, outer)
+        scales = metadata.store_scale(extent, divisor, _farthest(codes_type), fmt, outer)
     elif fmt.rule.scale == "exponent":
         scales = exponent(extent, codes_type.largest)
     else:
