@@ -22,6 +22,9 @@
 
 namespace mlir::kvq {
 
+/// log2(e): scores are in the log2 domain, so that exp2 makes their weights.
+inline constexpr double kLog2E = 1.4426950408889634;
+
 /// An operand and the axes that index it, one letter for each of its own.
 struct StructuredOperand {
   Value value;

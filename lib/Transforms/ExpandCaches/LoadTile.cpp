@@ -58,6 +58,8 @@ public:
   SmallVector<Value> gatherRuns(const TokenRows &tokenRows, Value row);
 
 private:
+  SmallVector<Value> collectParts(const RowPlace &place, OpFoldResult count,
+                                  ArrayRef<Value> unpacked);
   Value getComponent(ComponentKind kind) {
     return components[*cache.findComponent(kind)];
   }
@@ -286,11 +288,18 @@ SmallVector<Value> TileLoader::loadWithinBlock(const RowPlace &place) {
   };
   SmallVector<Value> unpacked =
       unpackRows(place, extent, builder, createTarget);
-  ArrayRef<Value> rest = unpacked;
+  return collectParts(place, extent, unpacked);
+}
+
+/// The parts of a tile: those with components of their own, `count` tokens of
+/// them, and those that were unpacked.
+SmallVector<Value> TileLoader::collectParts(const RowPlace &place,
+                                            OpFoldResult count,
+                                            ArrayRef<Value> unpacked) {
   SmallVector<Value> tile;
   for (const TilePart &part : parts)
-    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, extent, builder)
-                             : rest.consume_front());
+    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, count, builder)
+                             : unpacked.consume_front());
   return tile;
 }
 
@@ -309,12 +318,7 @@ SmallVector<Value> TileLoader::loadWithinGroup(const TokenRows &tokenRows,
   SmallVector<Value> unpacked = unpackRows(place, one, builder, createTarget);
   unpacked.front() =
       extractRows(builder, loc, unpacked.front(), math.sub(row, first), extent);
-  ArrayRef<Value> rest = unpacked;
-  SmallVector<Value> tile;
-  for (const TilePart &part : parts)
-    tile.push_back(part.kind ? extractRowsOf(*part.kind, place, one, builder)
-                             : rest.consume_front());
-  return tile;
+  return collectParts(place, one, unpacked);
 }
 
 /// Tokens that may lie apart: their rows are copied run by run, packed ones

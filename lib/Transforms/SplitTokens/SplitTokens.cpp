@@ -31,9 +31,6 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// Scores are in the log2 domain.
-static constexpr double kLog2E = 1.4426950408889634;
-
 namespace {
 
 /// The online-softmax state of some query rows.
