@@ -71,7 +71,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
-           "Elements of f32 in a vector register, a power of two">
+           "Elements of f32 in a vector register, a power of two (a function's "
+           "schedule goes before it)">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -112,6 +113,11 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
 
     Numerics: changes nothing.
   }];
+  let options = [
+    Option<"distance", "distance", "int64_t", /*default=*/"1",
+           "Tiles between the one that is read and the one that is prefetched, "
+           "0 for no prefetches (a function's schedule goes before it)">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
