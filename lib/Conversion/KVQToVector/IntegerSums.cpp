@@ -17,6 +17,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 
 #include <limits>
 
@@ -27,26 +30,69 @@ using namespace mlir::kvq;
 // Plan
 //===----------------------------------------------------------------------===//
 
-/// The operand that `value`, an extension to i32, extends.
-static OpOperand *getExtended(const NestPlan &plan, Value value) {
+/// The operand of `op`, of a structured op's body, that is no constant, if
+/// there is one such.
+static OpOperand *getVariableOperand(Operation *op) {
+  OpOperand *variable = nullptr;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (matchPattern(operand.get(), m_Constant()))
+      continue;
+    if (variable)
+      return nullptr;
+    variable = &operand;
+  }
+  return variable;
+}
+
+/// The factor that `value`, an extension to i32, is: of an element, or of what
+/// a few ops with constants cut out of one.
+static std::optional<IntegerFactor> matchFactor(const NestPlan &plan,
+                                                Value value) {
   Operation *op = value.getDefiningOp();
   if (!isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op) ||
       !value.getType().isInteger(32))
-    return nullptr;
-  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+    return std::nullopt;
+  IntegerFactor factor;
+  while (op && op->getBlock() == plan.op.getBody()) {
+    if (!isa<arith::ExtSIOp, arith::ExtUIOp, arith::ShLIOp, arith::ShRSIOp,
+             arith::ShRUIOp, arith::AndIOp, arith::SubIOp>(op))
+      return std::nullopt;
+    factor.ops.push_back(op);
+    OpOperand *variable = getVariableOperand(op);
+    if (!variable)
+      return std::nullopt;
+    value = variable->get();
+    op = value.getDefiningOp();
+  }
+  std::reverse(factor.ops.begin(), factor.ops.end());
+  auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != plan.op.getBody())
-    return nullptr;
-  OpOperand *operand = plan.op.getMatchingOpOperand(argument);
-  bool isElement =
-      isa<MemRefType>(operand->get().getType()) && !plan.op.isDpsInit(operand);
-  return isElement ? operand : nullptr;
+    return std::nullopt;
+  factor.operand = plan.op.getMatchingOpOperand(argument);
+  bool isElement = isa<MemRefType>(factor.operand->get().getType()) &&
+                   !plan.op.isDpsInit(factor.operand);
+  return isElement ? std::optional(factor) : std::nullopt;
 }
 
-/// The most that an extended operand may be, in magnitude.
-static int64_t getLargest(Operation *extension) {
-  unsigned bits = extension->getOperand(0).getType().getIntOrFloatBitWidth();
-  return isa<arith::ExtSIOp>(extension) ? int64_t(1) << (bits - 1)
-                                        : (int64_t(1) << bits) - 1;
+/// The most that a factor may be, in magnitude.
+static int64_t getLargest(const IntegerFactor &factor) {
+  unsigned width =
+      factor.ops.front()->getOperand(0).getType().getIntOrFloatBitWidth();
+  ConstantIntRanges range = ConstantIntRanges::maxRange(width);
+  for (Operation *op : factor.ops) {
+    SmallVector<ConstantIntRanges> operands;
+    for (Value operand : op->getOperands()) {
+      APInt constant;
+      operands.push_back(matchPattern(operand, m_ConstantInt(&constant))
+                             ? ConstantIntRanges::constant(constant)
+                             : range);
+    }
+    cast<InferIntRangeInterface>(op).inferResultRanges(
+        operands,
+        [&](Value, const ConstantIntRanges &found) { range = found; });
+  }
+  return std::max(range.smax().abs().getSExtValue(),
+                  range.smin().abs().getSExtValue());
 }
 
 /// The most steps along `axis`: its extent, or that of the storage which an
@@ -111,11 +157,11 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
     IntegerSum result;
     int64_t largest = 1;
     for (auto [index, factor] : llvm::enumerate(product->getOperands())) {
-      result.operands[index] = getExtended(plan, factor);
-      result.extensions[index] = factor.getDefiningOp();
-      if (!result.operands[index])
+      std::optional<IntegerFactor> match = matchFactor(plan, factor);
+      if (!match)
         return std::nullopt;
-      largest *= getLargest(result.extensions[index]);
+      result.factors[index] = *match;
+      largest *= getLargest(*match);
     }
     result.conversion = conversion;
     llvm::SmallBitVector ofScale(plan.kinds.size());
@@ -133,8 +179,8 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
     }
     for (unsigned axis : result.axes.set_bits())
       if (plan.extents[axis] == 2 &&
-          llvm::all_of(result.operands, [&](OpOperand *operand) {
-            return isContiguousAlong(plan, operand, axis);
+          llvm::all_of(result.factors, [&](const IntegerFactor &factor) {
+            return isContiguousAlong(plan, factor.operand, axis);
           }))
         result.packedAxis = axis;
     if (result.axes.none() || largest > std::numeric_limits<int32_t>::max())
@@ -147,7 +193,9 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
 bool kvq::isPackedAlong(const NestPlan &plan, OpOperand *operand,
                         unsigned axis) {
   if (!plan.integerSum || !plan.integerSum->packedAxis ||
-      !llvm::is_contained(plan.integerSum->operands, operand))
+      llvm::none_of(plan.integerSum->factors, [&](const IntegerFactor &factor) {
+        return factor.operand == operand;
+      }))
     return false;
   auto type = cast<MemRefType>(operand->get().getType());
   AffineMap map = plan.op.getMatchingIndexingMap(operand);
@@ -181,8 +229,9 @@ void kvq::choosePairAxis(NestPlan &plan) {
   }
   // One factor is in lanes, and the other the same in all.
   for (unsigned axis = plan.kinds.size(); axis-- > 0;)
-    if (sum.axes[axis] && llvm::all_of(sum.operands, [&](OpOperand *operand) {
-          return plan.axesOf(operand)[axis];
+    if (sum.axes[axis] &&
+        llvm::all_of(sum.factors, [&](const IntegerFactor &factor) {
+          return plan.axesOf(factor.operand)[axis];
         })) {
       sum.pairAxis = axis;
       return;
@@ -241,7 +290,7 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
 /// A factor of the products at `point`, extended.
 Value ProductEmitter::getFactor(unsigned index, const Point &point) {
   const IntegerSum &sum = *plan.integerSum;
-  OpOperand *operand = sum.operands[index];
+  OpOperand *operand = sum.factors[index].operand;
   Point key(point);
   llvm::SmallBitVector axes = plan.axesOf(operand);
   for (unsigned axis = 0; axis < key.size(); ++axis)
@@ -253,13 +302,26 @@ Value ProductEmitter::getFactor(unsigned index, const Point &point) {
   Value narrow = isPair() && getLanes() > 1
                      ? loadPair(operand, key)
                      : splat(builder, loc, body.load(operand, key), getLanes());
-  Type type = builder.getI32Type();
-  if (auto vector = dyn_cast<VectorType>(narrow.getType()))
-    type = VectorType::get(vector.getShape(), type);
-  bool isSigned = isa<arith::ExtSIOp>(sum.extensions[index]);
-  factor = isSigned ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
-                    : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
-  return factor;
+  return factor = extend(sum.factors[index], narrow);
+}
+
+/// `element` as the factor that the body makes of it.
+Value ProductEmitter::extend(const IntegerFactor &factor, Value element) {
+  auto vector = dyn_cast<VectorType>(element.getType());
+  for (Operation *op : factor.ops) {
+    Value previous = getVariableOperand(op)->get();
+    IRMapping mapping;
+    mapping.map(previous, element);
+    for (Value operand : op->getOperands())
+      if (operand != previous && vector)
+        mapping.map(operand,
+                    splat(builder, loc, operand, vector.getNumElements()));
+    Operation *clone = builder.clone(*op, mapping);
+    element = clone->getResult(0);
+    if (vector)
+      element.setType(vector.clone(element.getType()));
+  }
+  return element;
 }
 
 Value ProductEmitter::addNeighbours(Value products) {

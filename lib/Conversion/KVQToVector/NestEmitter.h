@@ -87,6 +87,7 @@ public:
 
 private:
   Value getFactor(unsigned index, const Point &point);
+  Value extend(const IntegerFactor &factor, Value element);
   Value loadPair(OpOperand *operand, const Point &point);
   Value addNeighbours(Value products);
   int64_t getLanes() const {

@@ -13,20 +13,28 @@
 
 namespace mlir::kvq {
 
+/// A factor of products of integers: an element of an operand, or a part of its
+/// bits, as i32.
+struct IntegerFactor {
+  OpOperand *operand = nullptr;
+  /// What the body does with the element, the extension to i32 last. All other
+  /// operands of these are constants.
+  SmallVector<Operation *, 1> ops;
+};
+
 /// A sum of products of integers that is taken before it is scaled: a body that
 /// adds `float(extend(x) * extend(y)) * scale`, where neither the scale nor the
 /// number of terms keeps them from being added as i32 along some reduced axes,
 /// the innermost ones. Exact, where sums of floats round.
 struct IntegerSum {
-  /// The operands that are extended; both depend on `axes`.
-  OpOperand *operands[2];
-  /// The extensions of both, and the conversion of their product to a float.
-  Operation *extensions[2];
+  /// Both depend on `axes`.
+  IntegerFactor factors[2];
+  /// That of their product to a float.
   Operation *conversion;
   llvm::SmallBitVector axes;
   /// The axis along which two products are added in one instruction.
   std::optional<unsigned> pairAxis;
-  /// An axis of two steps that is the last one of both operands.
+  /// An axis of two steps that is the last one of both factors.
   std::optional<unsigned> packedAxis;
 };
 

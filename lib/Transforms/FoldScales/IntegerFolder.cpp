@@ -14,6 +14,8 @@
 
 #include "ScaleFolder.h"
 
+#include "kvq/IR/CodePlanes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -49,9 +51,22 @@ private:
                          Value init = {});
   Value buildSums(const Integers &integers, Value steps, StringRef axes,
                   StringRef summed);
+  /// Extends an element that holds a code to i32; null where it is the code.
+  using CodeBody = std::function<Value(OpBuilder &, Location, Value)>;
   Value contractIntegers(StringRef axes, StringRef reduced,
                          StructuredOperand integers, StructuredOperand codes,
-                         StructuredOperand scales, StructuredOperand output);
+                         StructuredOperand scales, StructuredOperand output,
+                         const CodeBody &extend = nullptr);
+  /// The part of a tile's channels that is contracted at once.
+  struct TilePart {
+    int64_t firstGroup, groups;
+    int64_t firstChannel, channels; // of each of the groups
+    CodeBody extend;
+  };
+  std::optional<CodePlanes> findPlanes(LoadTileOp load);
+  SmallVector<TilePart> getTileParts(std::optional<CodePlanes> planes);
+  tensor::ExtractSliceOp slice(Value value, ArrayRef<int64_t> offsets,
+                               ArrayRef<int64_t> sizes);
   Value scaleSteps(Value steps, StringRef axes);
   /// Scratch for the `axes` of `value`, whose axes are `valueAxes`.
   Value scratchFor(StructuredOperand value, StringRef axes, Type elementType);
@@ -166,17 +181,21 @@ Value IntegerFolder::contractIntegers(StringRef axes, StringRef reduced,
                                       StructuredOperand integers,
                                       StructuredOperand codes,
                                       StructuredOperand scales,
-                                      StructuredOperand output) {
+                                      StructuredOperand output,
+                                      const CodeBody &extend) {
   bool isSigned = format.hasSignedCodes();
+  auto extendByte = [&](OpBuilder &b, Location loc, Value byte) -> Value {
+    if (isSigned)
+      return arith::ExtSIOp::create(b, loc, b.getI32Type(), byte);
+    return arith::ExtUIOp::create(b, loc, b.getI32Type(), byte);
+  };
   return buildStructuredOp(
              b, loc, axes, reduced, {integers, codes, scales}, {output},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
-               Type i32 = b.getI32Type();
-               Value integer = arith::ExtSIOp::create(b, loc, i32, ins[0]);
+               Value integer =
+                   arith::ExtSIOp::create(b, loc, b.getI32Type(), ins[0]);
                Value code =
-                   isSigned
-                       ? Value(arith::ExtSIOp::create(b, loc, i32, ins[1]))
-                       : Value(arith::ExtUIOp::create(b, loc, i32, ins[1]));
+                   extend ? extend(b, loc, ins[1]) : extendByte(b, loc, ins[1]);
                Value product = arith::MulIOp::create(b, loc, integer, code);
                Value number =
                    arith::SIToFPOp::create(b, loc, b.getF32Type(), product);
@@ -218,12 +237,54 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
 // Tiles of a layout
 //===----------------------------------------------------------------------===//
 
+/// The planes that the codes of a tile are contracted in; nothing where each is
+/// a byte, or where a plane would cut groups of channels elsewhere than between
+/// equal parts. They are unpacked then.
+std::optional<CodePlanes> IntegerFolder::findPlanes(LoadTileOp load) {
+  auto planes = CodePlanes::get(load.getCache().getType());
+  if (!planes)
+    return std::nullopt;
+  int64_t ofPlane = headDim / planes->count, ofGroup = headDim / groups;
+  bool fits = ofPlane % ofGroup == 0 || ofGroup % ofPlane == 0;
+  return fits ? planes : std::nullopt;
+}
+
+SmallVector<IntegerFolder::TilePart>
+IntegerFolder::getTileParts(std::optional<CodePlanes> planes) {
+  int64_t ofGroup = headDim / groups;
+  if (!planes)
+    return {{0, groups, 0, ofGroup, nullptr}};
+  int64_t ofPlane = headDim / planes->count;
+  SmallVector<TilePart> parts;
+  for (int64_t plane = 0; plane < planes->count; ++plane) {
+    int64_t first = plane * ofPlane;
+    auto extend = [planes, plane](OpBuilder &b, Location loc, Value byte) {
+      Value code = planes->buildCode(b, loc, byte, plane);
+      return arith::ExtSIOp::create(b, loc, b.getI32Type(), code).getResult();
+    };
+    parts.push_back({first / ofGroup, std::max<int64_t>(ofPlane / ofGroup, 1),
+                     first % ofGroup, std::min(ofPlane, ofGroup), extend});
+  }
+  return parts;
+}
+
+tensor::ExtractSliceOp IntegerFolder::slice(Value value,
+                                            ArrayRef<int64_t> offsets,
+                                            ArrayRef<int64_t> sizes) {
+  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(
+      b, loc, value, getAsIndexOpFoldResult(b.getContext(), offsets),
+      getAsIndexOpFoldResult(b.getContext(), sizes), ones);
+}
+
 /// As foldKeysOfToken, for all tokens of a tile of pairs p of channels: what is
 /// no token of the load gives a score that nothing reads.
 Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
-  int64_t channels = headDim / groups;
+  std::optional<CodePlanes> planes = findPlanes(load);
+  SmallVector<TilePart> parts = getTileParts(planes);
   Integers integers;
-  Value steps, sums, pairs;
+  Value steps, sums;
+  SmallVector<Value> pairs;
   {
     OpBuilder::InsertionGuard guard(b);
     leaveLoops({op.other, outer});
@@ -234,29 +295,37 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
       sums = buildSums(integers,
                        format.offsetNeedsScale() ? steps : integers.steps,
                        "rgc", "c");
-    pairs = splitPairs(integers.codes);
+    Value all = splitPairs(integers.codes);
+    for (const TilePart &part : parts)
+      pairs.push_back(slice(all, {0, part.firstGroup, part.firstChannel / 2, 0},
+                            {rows, part.groups, part.channels / 2, 2}));
   }
-  SmallVector<Value> stored = loadStored(load);
-  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
-  Value tile = tensor::ExpandShapeOp::create(
-      b, loc,
-      RankedTensorType::get({groups, channels / 2, tokenBound, 2}, byte),
-      stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
+  SmallVector<Value> stored = loadStored(load, planes.has_value());
+  Type byte = getElementTypeOrSelf(stored[0]);
   SmallVector<int64_t> ofGroups = {rows, groups, tokenBound};
   SmallVector<int64_t> ofRows = {rows, tokenBound};
   Value factors = multiply("rgt", {steps, "rg"}, {stored[1], "gt"},
                            {buildEmpty(ofGroups), "rgt"});
   Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
-  scores = contractIntegers("rtgcp", "gcp", {pairs, "rgcp"}, {tile, "gctp"},
-                            {factors, "rgt"}, {scores, "rt"});
+  for (auto [part, ofPart] : llvm::zip_equal(parts, pairs)) {
+    Value tile = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({part.groups, part.channels / 2, tokenBound, 2},
+                              byte),
+        stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
+    Value scale = slice(factors, {0, part.firstGroup, 0},
+                        {rows, part.groups, tokenBound});
+    scores = contractIntegers("rtgcp", "gcp", {ofPart, "rgcp"}, {tile, "gctp"},
+                              {scale, "rgt"}, {scores, "rt"}, part.extend);
+  }
   return finishKeysOfTile(scores, sums, load, stored);
 }
 
 /// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of
 /// the load has the integer 0.
 Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
-  int64_t channels = headDim / groups;
-  SmallVector<Value> stored = loadStored(load);
+  std::optional<CodePlanes> planes = findPlanes(load);
+  SmallVector<Value> stored = loadStored(load, planes.has_value());
   Value weights =
       multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], load), "gt"},
                {scratch({rows, groups, tokenBound},
@@ -266,17 +335,30 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
   Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
   Value all = tensor::EmptyOp::create(b, loc, shape, type);
   all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
-  Value part = cutTokens(all, load);
-  Integers integers = buildIntegers({weights, "rgt"}, "t", part);
-  all = insertTokens(integers.codes, all, load);
-  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
-  Value tile = tensor::ExpandShapeOp::create(
-      b, loc,
-      RankedTensorType::get({tokenBound / 2, groups, channels, 2}, byte),
-      stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
-  Value result = contractIntegers("rgcsp", "sp", {splitPairs(all), "rgsp"},
-                                  {tile, "sgcp"}, {integers.steps, "rg"},
-                                  {expandChannels(op.output), "rgc"});
+  Integers integers =
+      buildIntegers({weights, "rgt"}, "t", cutTokens(all, load));
+  all = splitPairs(insertTokens(integers.codes, all, load));
+  Type byte = getElementTypeOrSelf(stored[0]);
+  Value result = expandChannels(op.output);
+  for (const TilePart &part : getTileParts(planes)) {
+    Value tile = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({tokenBound / 2, part.groups, part.channels, 2},
+                              byte),
+        stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
+    Value pairs = slice(all, {0, part.firstGroup, 0, 0},
+                        {rows, part.groups, tokenBound / 2, 2});
+    Value steps =
+        slice(integers.steps, {0, part.firstGroup}, {rows, part.groups});
+    auto output = slice(result, {0, part.firstGroup, part.firstChannel},
+                        {rows, part.groups, part.channels});
+    Value sums =
+        contractIntegers("rgcsp", "sp", {pairs, "rgsp"}, {tile, "sgcp"},
+                         {steps, "rg"}, {output, "rgc"}, part.extend);
+    result = tensor::InsertSliceOp::create(
+        b, loc, sums, result, output.getMixedOffsets(), output.getMixedSizes(),
+        output.getMixedStrides());
+  }
   return finishValuesOfTile(result, load, stored);
 }
 

@@ -78,7 +78,7 @@ protected:
   virtual Value foldKeysOfTile(LoadTileOp load);
   virtual Value foldValuesOfTile(LoadTileOp load);
   LoadTileOp findTile();
-  SmallVector<Value> loadStored(LoadTileOp load);
+  SmallVector<Value> loadStored(LoadTileOp load, bool packed = false);
   OpFoldResult getFirstOfTile(LoadTileOp load);
   Value cutTokens(Value matrix, LoadTileOp load);
   Value insertTokens(Value part, Value matrix, LoadTileOp load);

@@ -42,15 +42,16 @@ LoadTileOp ScaleFolder::findTile() {
   return load;
 }
 
-/// Codes and metadata of the whole tile, in its order.
-SmallVector<Value> ScaleFolder::loadStored(LoadTileOp load) {
+/// Codes (with `packed`, their bytes) and metadata of the whole tile, in its
+/// order.
+SmallVector<Value> ScaleFolder::loadStored(LoadTileOp load, bool packed) {
   auto stored = LoadTileOp::create(
       b, loc,
       LoadTileOp::getTileTypes(load.getCache().getType(), load.getRegion(),
-                               /*asTile=*/true),
+                               /*asTile=*/true, packed),
       load.getCache(), load.getBatch(), load.getHead(), load.getBegin(),
       load.getEnd(), load.getPages(), load.getRegion(), load.getTileAttr(),
-      /*withinPage=*/true, /*asTile=*/true);
+      /*withinPage=*/true, /*asTile=*/true, packed);
   return llvm::to_vector_of<Value>(stored.getResults());
 }
 
