@@ -52,3 +52,15 @@ Value CodePlanes::buildCode(OpBuilder &b, Location loc, Value byte,
   return arith::SubIOp::create(b, loc, wide,
                                buildInteger(b, loc, type, 1 << (bits - 1)));
 }
+
+Value CodePlanes::buildCodeAboveLeast(OpBuilder &b, Location loc, Value byte,
+                                      int64_t plane) const {
+  Value stored = buildShiftRight(b, loc, byte, bits * plane);
+  if (plane + 1 != count)
+    stored = buildMask(b, loc, stored, (1 << bits) - 1);
+  if (!isSigned || bias)
+    return stored;
+  // Adding 2^(bits-1) turns the highest bit over.
+  return arith::XOrIOp::create(
+      b, loc, stored, buildInteger(b, loc, stored.getType(), 1 << (bits - 1)));
+}

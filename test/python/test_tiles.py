@@ -1,12 +1,13 @@
 """Layouts whose rows lie in tiles: bytes, every op on a cache, attention with floats and with integers."""
 
+import platform
 import re
 
 import numpy as np
 import pytest
 
 import kvq_mlir as kvq
-from kvq_mlir import reference
+from kvq_mlir import _kvq, compiler, reference
 from kvq_mlir.metrics import relative_l2
 from kvq_mlir.reference import layout
 
@@ -111,6 +112,28 @@ def test_windows_begin_within_tiles(rng, codes):
     out = kvq.attention(q, k, v, query_codes=codes, window=window)
     keys, values = ([side.dequantize()[0, :, 200 - window : 200].astype(np.float64)] for side in (k, v))
     assert not relative_l2(out, reference.attention(q, keys, values)) > (2e-4 if codes else 1e-5)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_products_of_bytes_are_those_of_pairs(rng, monkeypatch, bits):
+    """With the processor's instruction for four products of bytes, if it has one, and without."""
+    texts = [
+        f"codes = i{bits}, group = [1, 32], scale = f16, layout = #kvq.layout<codes = planar, tile = {order}<64>>"
+        for order in ORDERS
+    ]
+    x = rng.standard_normal((2, 1, 2, 130, 64)).astype(np.float32)
+    k, v = (filled(text, [part], 130) for text, part in zip(texts, x, strict=True))
+    q = rng.standard_normal((1, 8, 1, 64), np.float32)
+    out = kvq.attention(q, k, v, query_codes="i8")
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("expected x86 for a processor without the instruction")
+    compiled = _kvq.compile
+    monkeypatch.setattr(compiler, "_kernels", {})
+    monkeypatch.setattr(
+        _kvq, "compile", lambda *text, **options: compiled(*text, **options, features="-avx512vnni,-avxvnni")
+    )
+    without = kvq.attention(q, k, v, query_codes="i8")
+    assert not relative_l2(without, out) > 1e-6
 
 
 def test_nan_scales_and_masks(rng):

@@ -32,6 +32,9 @@ struct CodePlanes {
   /// The code, i16, that the i8 `byte` holds in `plane`.
   Value buildCode(OpBuilder &builder, Location loc, Value byte,
                   int64_t plane) const;
+  /// How much the code is above the least one, i8.
+  Value buildCodeAboveLeast(OpBuilder &builder, Location loc, Value byte,
+                            int64_t plane) const;
 };
 
 } // namespace mlir::kvq

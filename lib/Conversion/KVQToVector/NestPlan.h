@@ -8,6 +8,8 @@
 #ifndef KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H
 #define KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H
 
+#include "kvq/Conversion/ByteProducts.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -32,10 +34,14 @@ struct IntegerSum {
   /// That of their product to a float.
   Operation *conversion;
   llvm::SmallBitVector axes;
-  /// The axis along which two products are added in one instruction.
+  /// The axis along which two products (four, where it has so many steps) are
+  /// added together.
   std::optional<unsigned> pairAxis;
-  /// An axis of two steps that is the last one of both factors.
+  /// An axis of two steps, the last one of both factors; or of four, where one
+  /// factor has two rows of two.
   std::optional<unsigned> packedAxis;
+  /// Steps of `pairAxis` that are taken at once.
+  int64_t neighbours = 2;
 };
 
 /// The decisions about one structured op, made before any IR is written: which
@@ -61,6 +67,7 @@ struct NestPlan {
   /// that form (then the lane axis is never a reduced one).
   SmallVector<Operation *> combiners;
   std::optional<IntegerSum> integerSum;
+  ByteProducts byteProducts = ByteProducts::None;
 
   /// Whether steps of `lanes` on the lane axis are products that are added in
   /// pairs, so that accumulators have half as many lanes.
@@ -103,7 +110,9 @@ bool isTableLookup(Operation *op);
 
 /// Plans loops over vectors whose f32 elements fill `vectorWidth` lanes. Fails
 /// where outputs do not correspond one to one with the parallel iterations.
-FailureOr<NestPlan> planNest(linalg::GenericOp op, int64_t vectorWidth);
+/// Sums of products of bytes are taken by the instruction that is given.
+FailureOr<NestPlan> planNest(linalg::GenericOp op, int64_t vectorWidth,
+                             ByteProducts byteProducts);
 
 } // namespace mlir::kvq
 

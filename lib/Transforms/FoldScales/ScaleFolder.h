@@ -82,7 +82,8 @@ protected:
   OpFoldResult getFirstOfTile(LoadTileOp load);
   Value cutTokens(Value matrix, LoadTileOp load);
   Value insertTokens(Value part, Value matrix, LoadTileOp load);
-  Value splitPairs(Value value);
+  Value splitLast(Value value, int64_t size);
+  Value splitPairs(Value value) { return splitLast(value, 2); }
   Value contractPairs(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand codes, char pairsAlong,
                       StructuredOperand output);

@@ -85,16 +85,16 @@ Value ScaleFolder::insertTokens(Value part, Value matrix, LoadTileOp load) {
       slice.getMixedStrides());
 }
 
-/// `value` with its last axis as `count` x 2.
-Value ScaleFolder::splitPairs(Value value) {
+/// `value` with its last axis as `count` x `size`.
+Value ScaleFolder::splitLast(Value value, int64_t size) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<ReassociationIndices> axes;
   for (int64_t axis = 0; axis < type.getRank(); ++axis)
     axes.push_back({axis});
   axes.back().push_back(type.getRank());
-  shape.back() /= 2;
-  shape.push_back(2);
+  shape.back() /= size;
+  shape.push_back(size);
   return tensor::ExpandShapeOp::create(
       b, loc, RankedTensorType::get(shape, type.getElementType()), value, axes);
 }
