@@ -232,11 +232,19 @@ Value IntegerFolder::foldKeysOfToken() {
                        format.offsetNeedsScale() ? steps : integers.steps,
                        query, "c");
   }
-  Value result = contractIntegers(
-      split ? "rtgc" : "rtc", split ? "gc" : "c", {integers.codes, query},
-      {splitChannels(codes), split ? "tgc" : "tc"},
-      {{steps, ofGroups}, {split ? scales : dropUnitAxis(scales), ofTokens}},
-      {op.output, "rt"});
+  Value tokenScales = split ? scales : dropUnitAxis(scales);
+  Value factors =
+      scratch(split ? ArrayRef<int64_t>{rows, tokenBound, groups}
+                    : ArrayRef<int64_t>{rows, tokenBound},
+              split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
+                    : ArrayRef<OpFoldResult>{fixed(rows), tokens});
+  // In vectors: where channels lie in lanes, a sum takes one scale at a time.
+  factors =
+      multiply(all, {steps, ofGroups}, {tokenScales, ofTokens}, {factors, all});
+  Value result = contractIntegers(split ? "rtgc" : "rtc", split ? "gc" : "c",
+                                  {integers.codes, query},
+                                  {splitChannels(codes), split ? "tgc" : "tc"},
+                                  {{factors, all}}, {op.output, "rt"});
   if (!zeros)
     return result;
   return contractOffsets(all, split ? "g" : "", {sums, ofGroups}, ofTokens,
