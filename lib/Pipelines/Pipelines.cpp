@@ -83,8 +83,8 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
-  pm.addNestedPass<func::FuncOp>(
-      createConvertKVQToVectorPass({options.vectorWidth}));
+  pm.addNestedPass<func::FuncOp>(createConvertKVQToVectorPass(
+      {options.vectorWidth, options.byteProducts}));
   pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
   buildVectorToLLVMPipeline(pm, options.openMP);
 }

@@ -146,3 +146,13 @@ DataCaches mlir::kvq::getDataCaches(const CPUTarget &target,
 #endif
   return caches;
 }
+
+ByteProducts mlir::kvq::getByteProducts(const llvm::TargetMachine &machine) {
+  if (!machine.getTargetTriple().isX86())
+    return ByteProducts::None;
+  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
+  if (info->checkFeatures("+avx512vnni,+avx512vl"))
+    return ByteProducts::AVX512VNNI;
+  return info->checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
+                                         : ByteProducts::None;
+}

@@ -287,7 +287,8 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.tileTokens = *tileTokens;
     if (prefetch)
       options.prefetch = *prefetch;
-    auto machine = unwrap(target.createTargetMachine());
+    std::unique_ptr<llvm::TargetMachine> machine =
+        unwrap(target.createTargetMachine());
     options.vectorWidth = vectorWidth ? *vectorWidth : getVectorWidth(*machine);
     DataCaches caches = getDataCaches(target, *machine);
     options.l1Bytes = caches.l1;
@@ -295,6 +296,7 @@ compile(const std::string &text, std::optional<int64_t> splits,
     options.threads = threads;
     options.schedules = schedules;
     options.cpu = target.cpu;
+    options.byteProducts = getByteProducts(*machine);
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }

@@ -8,6 +8,7 @@
 #ifndef KVQ_PIPELINES_PIPELINES_H
 #define KVQ_PIPELINES_PIPELINES_H
 
+#include "kvq/Conversion/ByteProducts.h"
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -56,6 +57,16 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
 
 /// Options of `kvq-cpu-pipeline`.
 struct CPUPipelineOptions : TilePipelineOptions {
+  PassOptions::Option<ByteProducts> byteProducts{
+      *this, "byte-products",
+      llvm::cl::desc("The instruction for sums of four products of bytes"),
+      llvm::cl::init(ByteProducts::None),
+      llvm::cl::values(
+          clEnumValN(ByteProducts::None, "none", "the target has none"),
+          clEnumValN(ByteProducts::AVXVNNI, "avxvnni",
+                     "vpdpbusd of up to 256 bits"),
+          clEnumValN(ByteProducts::AVX512VNNI, "avx512vnni",
+                     "vpdpbusd of up to 512 bits"))};
   PassOptions::Option<bool> openMP{
       *this, "openmp",
       llvm::cl::desc("Deal work items out to the threads of OpenMP"),
