@@ -238,7 +238,8 @@ def attention(
     batch, q_heads, q_len, dim = q.shape
     if splits is None and schedules_in_use() is None:
         tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
-        splits = _kvq.choose_splits(batch * k.kv_heads * q_len, tokens, threads)
+        inside = k.token_major and values.token_major  # a work item takes all heads then
+        splits = _kvq.choose_splits(batch * (1 if inside else k.kv_heads) * q_len, tokens, threads)
     tables = _rope(k, rope, rope_style)
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]

@@ -48,11 +48,13 @@ class Storage:
     """How cases store their caches.
 
     page: tokens of a page, of a table by chance; None without pages. grown: tokens that other caches have room for,
-    which hold the same and are measured beside; None without.
+    which hold the same and are measured beside; None without. token_major: rows of a token's heads follow each other,
+    those of yardsticks too, which take one head after the other.
     """
 
     page: int | None = None
     grown: int | None = None
+    token_major: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def _temporaries(shape: Shape, k: kvq.Cache, v: kvq.Cache) -> Temporaries:
         Choice(0, side, (0, shape.kv_heads), cache.format, recent=cache.recent).entry
         for side, cache in (("keys", k), ("values", v))
     ]
-    storage = "" if k.page is None else f", page = {k.page}"
+    storage = ("" if k.page is None else f", page = {k.page}") + ", token_major" * k.token_major
     ir_text = attend_to_one((shape.batch, shape.kv_heads, HEAD_DIM), shape.query_heads, k.dtype, entries, storage)
     return measure(ir_text, 1, on_gpu=False)
 
@@ -166,7 +168,7 @@ def make_case(
     def fill(capacity: int) -> list[kvq.Cache]:
         sides = (shape.batch, shape.kv_heads, capacity, HEAD_DIM)
         return [
-            filled(rng, fmt, sides, lengths, storage.page, side)
+            filled(rng, fmt, sides, lengths, storage.page, side, storage.token_major)
             for fmt, side in zip(formats, ("keys", "values"), strict=True)
         ]
 
@@ -204,7 +206,7 @@ def _check(name: str, other: str, found: np.ndarray, expected: np.ndarray, bound
 
 
 def make_yardsticks(
-    rng: np.random.Generator, shape: Shape, lengths: np.ndarray, q: np.ndarray
+    rng: np.random.Generator, shape: Shape, storage: Storage, lengths: np.ndarray, q: np.ndarray
 ) -> dict[int, Callable[[int], object]]:
     """By bits of a code, the kernel written by hand on blocks of such noise; it attends to one query token at a time.
 
@@ -215,12 +217,16 @@ def make_yardsticks(
     found = {}
     for bits, (preset, _) in yardstick.BLOCKS.items():
         sides = (shape.batch, shape.kv_heads, int(lengths.max()), HEAD_DIM)
-        k, v = (filled(rng, named_format(preset, "--formats"), sides, lengths) for _ in range(2))
+        fmt, major = named_format(preset, "--formats"), storage.token_major
+        k, v = (filled(rng, fmt, sides, lengths, token_major=major) for _ in range(2))
+        rows = [cache.storage()["records"].view(np.uint8) for cache in (k, v)]
+        if major:
+            rows = [side.swapaxes(1, 2) for side in rows]
         calls = [
             yardstick.Yardstick(
                 bits,
                 np.ascontiguousarray(q[:, :, i]),
-                *(cache.storage()["records"].view(np.uint8) for cache in (k, v)),
+                *rows,
                 lengths,
                 1 / math.sqrt(HEAD_DIM),
                 np.empty((shape.batch, shape.query_heads, HEAD_DIM), np.float32),
@@ -247,7 +253,7 @@ def measure_tokens(
     lengths = ragged_lengths(rng, shape, tokens)
     q = rng.standard_normal((shape.batch, shape.query_heads, shape.queries, HEAD_DIM), np.float32)
     cases = [make_case(rng, name, shape, storage, lengths, q, unfused) for name in names]
-    yardsticks = make_yardsticks(rng, shape, lengths, q)
+    yardsticks = make_yardsticks(rng, shape, storage, lengths, q)
     keys = int(lengths.sum()) * shape.kv_heads * shape.queries
     results = []
     for threads in thread_counts:

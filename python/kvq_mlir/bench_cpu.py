@@ -34,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shapes(parser)
     parser.add_argument("--page", help="tokens of a page; which pages a sequence has is by chance (default: no pages)")
     parser.add_argument(
+        "--token-major", action="store_true", help="rows of a token's heads follow each other, in yardsticks too"
+    )
+    parser.add_argument(
         "--grown", metavar="TOKENS", help="beside each, the same tokens in caches, or pools of pages, for so many tokens"
     )
     parser.add_argument(
@@ -56,7 +59,7 @@ def _storage(arguments: argparse.Namespace, tokens: list[int]) -> Storage:
     )
     if grown is not None and grown < max(tokens):
         raise InputError(f"--grown: expected at least the {max(tokens)} tokens that are there, found {grown}")
-    return Storage(page, grown)
+    return Storage(page, grown, arguments.token_major)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -94,7 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         plot_attention([asdict(result) for result in results], arguments.plot)
     if arguments.json:
-        head = {"head_dim": HEAD_DIM, "page": storage.page, "grown": storage.grown, "processor": processor()}
+        head = {"head_dim": HEAD_DIM, "page": storage.page, "grown": storage.grown, "token_major": storage.token_major, "processor": processor()}
         head["yardstick_missing"] = yardstick.missing()
         print(json.dumps(head | {"results": [asdict(result) for result in results]}, indent=2))
     else:
@@ -105,7 +108,7 @@ def _title(shape: Shape, storage: Storage) -> str:
     pages = "" if storage.page is None else f", pages of {plural(storage.page, 'token')}"
     return (
         f"Attention of one layer: {shape.query_heads} query heads over {shape.kv_heads} KV heads, head dim {HEAD_DIM}, "
-        f"{plural(shape.queries, 'query token')} in float32, {plural(shape.batch, 'sequence')}{pages}; {processor()}"
+        f"{plural(shape.queries, 'query token')} in float32, {plural(shape.batch, 'sequence')}{pages}{', token-major' * storage.token_major}; {processor()}"
     )
 
 

@@ -101,8 +101,10 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     where there is one: in front of the part, or, if it is read in loops, a few lines
     in each iteration of all but the innermost one, since many at a time would wait
     for each other.
-    Rows that pages or groups of several tokens place otherwise are left to the
-    processor.
+    Where a loop over heads is in between, each of whose rows lie beside the others'
+    (`token_major` caches, `heads_inside`), each head prefetches its share of the rows
+    of all heads that come next. Rows that pages or groups of several tokens place
+    otherwise are left to the processor.
 
     Of test/Conversion/KVQToVector/prefetch-tiles.mlir, abridged:
 

@@ -199,61 +199,159 @@ static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
   return {begin, arith::MinSIOp::create(b, loc, next, end)};
 }
 
-/// Prefetches what follows `part` in the iteration of `loop` that is `distance`
-/// behind.
-static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
-                         scf::ForOp loop, int64_t distance) {
-  OpBuilder b(part);
+namespace {
+
+/// What comes to be read, of a buffer whose rows are contiguous.
+struct NextBytes {
+  /// The buffer, with one index for all that is contiguous, and the others.
+  Value flat;
+  SmallVector<Value> at;
+  /// The first element, and how many follow each other, at most `most`.
+  Value first, count;
+  int64_t most;
+  /// Elements of a row.
+  int64_t ofRow;
+};
+
+/// Where rows of all heads of a token lie together: the loops over heads, each
+/// of which reads its rows of the same tokens, and over these.
+struct LoopsOfHeads {
+  scf::ForOp heads, tokens;
+};
+
+} // namespace
+
+/// The buffer of `part` with one index from `axis` on, and the indices before
+/// it.
+static NextBytes flatten(OpBuilder &b, memref::SubViewOp part, unsigned axis) {
+  NextBytes next;
+  SmallVector<ReassociationIndices> groups;
+  for (unsigned i = 0; i <= axis; ++i)
+    groups.push_back({i});
+  for (unsigned i = 0; i < axis; ++i)
+    next.at.push_back(getValueOrCreateConstantIndexOp(
+        b, part.getLoc(), part.getMixedOffsets()[i]));
+  for (unsigned i = axis + 1; i < part.getSourceType().getRank(); ++i)
+    groups.back().push_back(i);
+  next.flat = memref::CollapseShapeOp::create(b, part.getLoc(),
+                                              part.getSource(), groups);
+  return next;
+}
+
+/// The loops whose heads `part` is read for, tokens along axis 1 and heads
+/// along axis 2; none where heads are not the inner loop.
+static std::optional<LoopsOfHeads> getLoopsOfHeads(memref::SubViewOp part,
+                                                   scf::ForOp loop) {
+  MemRefType source = part.getSourceType();
+  auto heads = dyn_cast<scf::ForOp>(loop->getParentOp());
+  if (!heads || source.getRank() != 4 || !part.hasUnitStride() ||
+      !source.getLayout().isIdentity() || source.isDynamicDim(2) ||
+      source.isDynamicDim(3))
+    return std::nullopt;
+  auto tokens = dyn_cast<scf::ForOp>(heads->getParentOp());
+  SmallVector<OpFoldResult> offsets = part.getMixedOffsets(),
+                            sizes = part.getMixedSizes();
+  auto token = dyn_cast<Value>(offsets[1]);
+  bool isOneHead = dyn_cast<Value>(offsets[2]) == heads.getInductionVar() &&
+                   getConstantIntValue(sizes[2]) == 1 &&
+                   countTrips(heads) == source.getDimSize(2);
+  bool isRow = getConstantIntValue(sizes[3]) == source.getDimSize(3);
+  if (!tokens || !token || !isOneHead || !isRow ||
+      !isIterationOf(token, loop) || !getConstantIntValue(tokens.getStep()) ||
+      !getConstantIntValue(loop.getStep()))
+    return std::nullopt;
+  return LoopsOfHeads{heads, tokens};
+}
+
+/// What follows `part` in the iteration of `loop` that is `distance` behind.
+static NextBytes getNextRows(OpBuilder &b, memref::SubViewOp part,
+                             TokenAxis tokens, scf::ForOp loop,
+                             int64_t distance) {
   Location loc = part.getLoc();
-  ArrayRef<int64_t> shape = part.getSourceType().getShape();
-  int64_t bytes = part.getSourceType().getElementTypeBitWidth() / 8;
-  int64_t ofRow = 1;
-  for (int64_t extent : shape.drop_front(tokens.axis + 1))
-    ofRow *= extent;
+  NextBytes next = flatten(b, part, tokens.axis);
+  next.ofRow = 1;
+  for (int64_t extent :
+       part.getSourceType().getShape().drop_front(tokens.axis + 1))
+    next.ofRow *= extent;
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  auto multiply = [&](Value value) -> Value {
-    return b.createOrFold<arith::MulIOp>(loc, value, bind(distance));
+  auto multiply = [&](Value value, int64_t factor) -> Value {
+    return b.createOrFold<arith::MulIOp>(loc, value, bind(factor));
   };
-  // Elements of the rows of that tile: none behind the last tile.
-  Value zero = bind(0);
-  Value next = arith::AddIOp::create(b, loc, loop.getInductionVar(),
-                                     multiply(loop.getStep()));
-  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), next);
+  // None behind the last tile.
+  Value token = arith::AddIOp::create(b, loc, loop.getInductionVar(),
+                                      multiply(loop.getStep(), distance));
+  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), token);
   Value rows = arith::MinSIOp::create(b, loc, left,
                                       tokens.isTile ? bind(1) : loop.getStep());
-  Value end = arith::MulIOp::create(b, loc, rows, bind(ofRow));
-  // Rows are contiguous: one index for what a part takes of them.
-  SmallVector<ReassociationIndices> groups;
-  SmallVector<Value> at;
-  for (unsigned axis = 0; axis <= tokens.axis; ++axis) {
-    groups.push_back({axis});
-    at.push_back(
-        getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[axis]));
-  }
-  for (unsigned axis = tokens.axis + 1; axis < shape.size(); ++axis)
-    groups.back().push_back(axis);
-  Value flat =
-      memref::CollapseShapeOp::create(b, loc, part.getSource(), groups);
-  Value row = arith::AddIOp::create(b, loc, at.back(),
-                                    tokens.isTile ? bind(distance)
-                                                  : multiply(loop.getStep()));
-  Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
+  next.count = multiply(rows, next.ofRow);
+  Value row = arith::AddIOp::create(
+      b, loc,
+      getValueOrCreateConstantIndexOp(b, loc,
+                                      part.getMixedOffsets()[tokens.axis]),
+      tokens.isTile ? bind(distance) : multiply(loop.getStep(), distance));
+  next.first = multiply(row, next.ofRow);
+  next.most = next.ofRow;
+  if (!tokens.isTile)
+    next.most *= getConstantIntValue(loop.getStep()).value_or(0);
+  return next;
+}
+
+/// Of the rows of all heads of the tokens that are `distance` iterations of the
+/// loop over these behind, the share of the head of `part`: as many bytes as it
+/// reads of the tokens at hand, but one after the other.
+static NextBytes getShareOfHead(OpBuilder &b, memref::SubViewOp part,
+                                LoopsOfHeads loops, scf::ForOp loop,
+                                int64_t distance) {
+  Location loc = part.getLoc();
+  MemRefType source = part.getSourceType();
+  NextBytes next = flatten(b, part, /*axis=*/1);
+  next.ofRow = source.getDimSize(3);
+  auto bind = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto multiply = [&](Value value, int64_t factor) -> Value {
+    return b.createOrFold<arith::MulIOp>(loc, value, bind(factor));
+  };
+  Value ahead = bind(*getConstantIntValue(loops.tokens.getStep()) * distance);
+  Value token = arith::AddIOp::create(b, loc, loop.getInductionVar(), ahead);
+  Value left =
+      arith::SubIOp::create(b, loc, loops.tokens.getUpperBound(), token);
+  Value rows = arith::MaxSIOp::create(
+      b, loc, arith::MinSIOp::create(b, loc, left, loop.getStep()), bind(0));
+  next.count = multiply(rows, next.ofRow);
+  Value row = arith::AddIOp::create(
+      b, loc,
+      getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[1]),
+      ahead);
+  Value share = arith::MulIOp::create(b, loc, loops.heads.getInductionVar(),
+                                      next.count);
+  next.first = arith::AddIOp::create(
+      b, loc, multiply(row, next.ofRow * source.getDimSize(2)), share);
+  next.most = *getConstantIntValue(loop.getStep()) * next.ofRow;
+  return next;
+}
+
+/// Prefetches `next` in front of `part`, or as it is read.
+static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
+                     scf::ForOp loop) {
+  Location loc = part.getLoc();
+  int64_t bytes = part.getSourceType().getElementTypeBitWidth() / 8;
+  Value begin = arith::ConstantIndexOp::create(b, loc, 0), end = next.count;
   SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
   constexpr int64_t kFewLines = 16;
-  int64_t total = tokens.isTile
-                      ? ofRow
-                      : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
-  if (!reads.empty() && total * bytes > kFewLines * kLine) {
+  if (!reads.empty() && next.most * bytes > kFewLines * kLine) {
     b.setInsertionPointToStart(reads.front().getBody());
-    std::tie(zero, end) =
-        getShare(b, loc, reads, end, total, kLine / bytes, ofRow);
+    std::tie(begin, end) =
+        getShare(b, loc, reads, end, next.most, kLine / bytes, next.ofRow);
   }
-  auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
+  Value line = arith::ConstantIndexOp::create(b, loc, kLine / bytes);
+  auto lines = scf::ForOp::create(b, loc, begin, end, line);
   b.setInsertionPointToStart(lines.getBody());
-  at.back() = arith::AddIOp::create(b, loc, first, lines.getInductionVar());
-  memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
+  next.at.push_back(
+      arith::AddIOp::create(b, loc, next.first, lines.getInductionVar()));
+  memref::PrefetchOp::create(b, loc, next.flat, next.at, /*isWrite=*/false,
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
@@ -284,8 +382,11 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
       auto loop = dyn_cast<scf::ForOp>(part->getParentOp());
       if (!loop)
         continue;
+      OpBuilder b(part);
       if (std::optional<TokenAxis> axis = getTokenAxis(part, loop))
-        prefetchNext(part, *axis, loop, ahead);
+        prefetch(b, part, getNextRows(b, part, *axis, loop, ahead), loop);
+      else if (auto heads = getLoopsOfHeads(part, loop))
+        prefetch(b, part, getShareOfHead(b, part, *heads, loop, ahead), loop);
     }
   }
 };

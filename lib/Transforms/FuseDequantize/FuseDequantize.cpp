@@ -60,7 +60,7 @@ static CacheType getCacheType(const SideMatcher &side, Value operand,
   return CacheType::get(operand.getContext(), shape, elementType, format,
                         /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
                         /*page=*/std::nullopt, /*ring=*/std::nullopt,
-                        /*keepFirst=*/0);
+                        /*keepFirst=*/0, /*tokenMajor=*/false);
 }
 
 /// `component` with the four axes of a cache, of which `axes` are there; axes

@@ -45,7 +45,11 @@ class AttentionSplitter {
 public:
   AttentionSplitter(IRRewriter &rewriter, AttentionOp op, int64_t splits)
       : b(rewriter), op(op), loc(op.getLoc()), splits(splits),
-        rows(op.getGroupSize()),
+        headsInside(getHeadsInside(op)), headRows(op.getGroupSize()),
+        rows(headRows *
+             (headsInside == 0
+                  ? 1
+                  : cast<CacheType>(op.getKey().getType()).getHeads())),
         queryType(cast<RankedTensorType>(op.getQuery().getType())),
         outputType(cast<RankedTensorType>(op.getInit().getType())),
         key(cast<CacheType>(op.getKey().getType())),
@@ -54,12 +58,25 @@ public:
   void run();
 
 private:
-  /// A work item: the query rows of one KV head at one query token.
+  /// A work item: the query rows of one KV head, or of all, at one query token.
   struct Item {
     Value sequence, head, token;
     /// The rows' place in query and output, batch x heads x tokens x channels.
     SmallVector<OpFoldResult> offsets;
   };
+
+  /// What attention takes of an item beside caches and state, for each row.
+  struct Inputs {
+    Value query, slopes, mask;
+  };
+
+  /// Tokens of which an item takes all heads in turn, 0 where it has one head.
+  static int64_t getHeadsInside(AttentionOp op) {
+    ScheduleAttr schedule = op.getScheduleAttr();
+    return schedule ? schedule.getHeadsInside().value_or(0) : 0;
+  }
+  /// Along the axis of heads there are so many items.
+  int64_t countItemsOfHeads() { return headsInside == 0 ? key.getHeads() : 1; }
 
   scf::ForallOp runUnsplit();
   scf::ForallOp runSplit();
@@ -87,6 +104,11 @@ private:
   State getIdentity();
   State getInitialState(const Item &item);
   State attend(const Item &item, Value begin, Value end, const State &state);
+  State attendToHead(const Item &item, Value head, const Inputs &inputs,
+                     Value begin, Value end, const State &state);
+  State attendToHeads(const Item &item, const Inputs &inputs, Value begin,
+                      Value end, const State &state);
+  Value extractHead(Value rows, Value firstRow);
   State attendToSplit(const Item &item, Value split, State state);
   void storeResults(const Item &item, const State &state, ValueRange outputs);
   void storeOutput(const Item &item, const State &state, Value output);
@@ -111,7 +133,9 @@ private:
   AttentionOp op;
   Location loc;
   int64_t splits;
-  int64_t rows;
+  int64_t headsInside;
+  /// Query rows of a KV head, and of a work item.
+  int64_t headRows, rows;
   RankedTensorType queryType, outputType;
   CacheType key, value;
 };
@@ -237,22 +261,93 @@ State AttentionSplitter::getInitialState(const Item &item) {
   return state;
 }
 
-State AttentionSplitter::attend(const Item &item, Value begin, Value end,
-                                const State &state) {
+/// The rows of a head among those of all heads, from `firstRow` on.
+Value AttentionSplitter::extractHead(Value rows, Value firstRow) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)),
+      sizes = tensor::getMixedSizes(b, loc, rows),
+      ones(type.getRank(), b.getIndexAttr(1));
+  offsets[0] = firstRow;
+  sizes[0] = b.getIndexAttr(headRows);
+  return tensor::ExtractSliceOp::create(b, loc, rows, offsets, sizes, ones);
+}
+
+State AttentionSplitter::attendToHead(const Item &item, Value head,
+                                      const Inputs &inputs, Value begin,
+                                      Value end, const State &state) {
   auto partial = PartialAttentionOp::create(
       b, loc, state.acc.getType(), state.max.getType(), state.sum.getType(),
-      loadQuery(item), op.getKey(), op.getValue(), item.sequence, item.head,
-      begin, end, countFlushed(key, op.getKeyFlushed(), item),
+      inputs.query, op.getKey(), op.getValue(), item.sequence, head, begin, end,
+      countFlushed(key, op.getKeyFlushed(), item),
       countFlushed(value, op.getValueFlushed(), item), op.getKeyPages(),
       op.getValuePages(), state.acc, state.max, state.sum, /*bias=*/Value(),
-      loadPerHead(op.getSlopes(), item, kLog2E),
+      inputs.slopes,
       op.getSlopes() ? getIndex(getVisible(item).getPosition()) : Value(),
-      loadMask(item), op.getCos(), op.getSin(), op.getSoftcapAttr(),
+      inputs.mask, op.getCos(), op.getSin(), op.getSoftcapAttr(),
       op.getValueChannelsAttr(), op.getRopeStyleAttr(),
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr, getTile(),
       /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
+}
+
+/// Some tokens at a time, all heads in turn, each with its rows of the state.
+State AttentionSplitter::attendToHeads(const Item &item, const Inputs &inputs,
+                                       Value begin, Value end,
+                                       const State &state) {
+  OpBuilder::InsertionGuard guard(b);
+  auto bind = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value step = bind(headsInside), zero = bind(0), one = bind(1);
+  Value heads = bind(key.getHeads()), rowsOfHead = bind(headRows);
+  // At multiples of the step, so that pages and groups are whole.
+  Value first = b.createOrFold<arith::MulIOp>(
+      loc, b.createOrFold<arith::DivUIOp>(loc, begin, step), step);
+  auto tokens =
+      scf::ForOp::create(b, loc, first, end, step, ValueRange(state.values()));
+  b.setInsertionPointToStart(tokens.getBody());
+  Value token = tokens.getInductionVar();
+  Value next = arith::AddIOp::create(b, loc, token, step);
+  Value from = b.createOrFold<arith::MaxUIOp>(loc, token, begin);
+  Value to = arith::MinUIOp::create(b, loc, next, end);
+  auto inside =
+      scf::ForOp::create(b, loc, zero, heads, one, tokens.getRegionIterArgs());
+  scf::YieldOp::create(b, loc, inside.getResults());
+  b.setInsertionPointToStart(inside.getBody());
+  Value head = inside.getInductionVar();
+  Value firstRow = arith::MulIOp::create(b, loc, head, rowsOfHead);
+  Inputs own = {extractHead(inputs.query, firstRow), inputs.slopes,
+                inputs.mask};
+  if (own.slopes)
+    own.slopes = extractHead(own.slopes, firstRow);
+  if (own.mask && cast<RankedTensorType>(own.mask.getType()).getDimSize(0) != 1)
+    own.mask = extractHead(own.mask, firstRow);
+  SmallVector<Value> whole(inside.getRegionIterArgs()), parts;
+  for (Value part : whole)
+    parts.push_back(extractHead(part, firstRow));
+  State found =
+      attendToHead(item, head, own, from, to, {parts[0], parts[1], parts[2]});
+  SmallVector<Value> inserted;
+  for (auto [part, into] : llvm::zip_equal(found.values(), whole)) {
+    auto slice =
+        extractHead(into, firstRow).getDefiningOp<tensor::ExtractSliceOp>();
+    inserted.push_back(tensor::InsertSliceOp::create(
+        b, loc, part, into, slice.getMixedOffsets(), slice.getMixedSizes(),
+        slice.getMixedStrides()));
+    b.eraseOp(slice);
+  }
+  scf::YieldOp::create(b, loc, inserted);
+  return {tokens.getResult(0), tokens.getResult(1), tokens.getResult(2)};
+}
+
+State AttentionSplitter::attend(const Item &item, Value begin, Value end,
+                                const State &state) {
+  Inputs inputs = {loadQuery(item), loadPerHead(op.getSlopes(), item, kLog2E),
+                   loadMask(item)};
+  if (headsInside != 0)
+    return attendToHeads(item, inputs, begin, end, state);
+  return attendToHead(item, item.head, inputs, begin, end, state);
 }
 
 /// `state` after one split of each range that the item's query sees:
@@ -362,7 +457,7 @@ void AttentionSplitter::run() {
 
 scf::ForallOp AttentionSplitter::runUnsplit() {
   SmallVector<OpFoldResult> items = {
-      b.getIndexAttr(key.getBatch()), b.getIndexAttr(key.getHeads()),
+      b.getIndexAttr(key.getBatch()), b.getIndexAttr(countItemsOfHeads()),
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2)};
   auto forall = createWorkItems(items, getOutputs());
   OpBuilder::InsertionGuard guard(b);
@@ -378,7 +473,7 @@ scf::ForallOp AttentionSplitter::runUnsplit() {
 State AttentionSplitter::createWorkspace() {
   SmallVector<OpFoldResult> extents = {
       b.getIndexAttr(splits), b.getIndexAttr(key.getBatch()),
-      b.getIndexAttr(key.getHeads()),
+      b.getIndexAttr(countItemsOfHeads()),
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2),
       b.getIndexAttr(rows)};
   Value max = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
@@ -406,7 +501,7 @@ scf::ForallOp AttentionSplitter::runSplit() {
   OpFoldResult queryTokens =
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2);
   SmallVector<OpFoldResult> items = {b.getIndexAttr(key.getBatch()),
-                                     b.getIndexAttr(key.getHeads()),
+                                     b.getIndexAttr(countItemsOfHeads()),
                                      queryTokens};
   SmallVector<OpFoldResult> splitItems = items;
   splitItems.push_back(b.getIndexAttr(splits));
@@ -503,8 +598,9 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
       return success();
     auto loops =
         ScheduleAttr::get(&getContext(), /*tile=*/std::nullopt,
-                          /*splits=*/std::nullopt, schedule.getVectorWidth(),
-                          schedule.getPrefetch());
+                          /*splits=*/std::nullopt,
+                          /*heads_inside=*/std::nullopt,
+                          schedule.getVectorWidth(), schedule.getPrefetch());
     auto other = getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
     if (other && other != loops)
       return op.emitOpError("expected vector width and prefetch distance of "
