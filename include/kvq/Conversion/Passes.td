@@ -74,7 +74,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
-           "Elements of f32 in a vector register, a power of two">,
+           "Elements of f32 in a vector register, a power of two (a function's "
+           "schedule goes before it)">,
     Option<"byteProducts", "byte-products", "::mlir::kvq::ByteProducts",
            /*default=*/"::mlir::kvq::ByteProducts::None",
            "The instruction for sums of four products of bytes",
@@ -125,6 +126,11 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
 
     Numerics: changes nothing.
   }];
+  let options = [
+    Option<"distance", "distance", "int64_t", /*default=*/"1",
+           "Tiles between the one that is read and the one that is prefetched, "
+           "0 for no prefetches (a function's schedule goes before it)">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];

@@ -196,6 +196,8 @@ LogicalResult SideMatcher::findComponents() {
   Value codes = stripCasts(dequantize.getInputs().front());
   int64_t headDim = getShape(codes).back();
   Type type = getElementTypeOrSelf(codes);
+  if (format.hasOpenLayout())
+    return fail("its format leaves open how bytes lie (layout = auto)");
   RowLayout layout = format.getRowLayout(headDim, type);
   auto unpack = codes.getDefiningOp<UnpackOp>();
   if (unpack && !packAlike(unpack.getFormat(), format, headDim, type))
