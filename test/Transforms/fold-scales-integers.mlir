@@ -34,14 +34,13 @@
 // CHECK:         %[[I:.+]] = arith.bitcast %[[SUM]] : f32 to i32
 // CHECK:         arith.trunci %[[I]] : i32 to i16
 // CHECK:       scf.for
-// CHECK:         linalg.generic {{.*}}"parallel", "parallel", "reduction", "reduction"]} ins(%[[N]], %{{.+}}, %[[F]]#0, %[[S]] : tensor<4x4x16xi16>, tensor<?x4x16xi8>, tensor<4x4xf32>, tensor<?x4xf16>)
+// CHECK:         %[[FS:.+]] = linalg.generic {{.*}} ins(%[[F]]#0, %[[S]] : tensor<4x4xf32>, tensor<?x4xf16>) outs(%{{.+}} : tensor<4x?x4xf32>)
+// CHECK:         linalg.generic {{.*}}"parallel", "parallel", "reduction", "reduction"]} ins(%[[N]], %{{.+}}, %[[FS]] : tensor<4x4x16xi16>, tensor<?x4x16xi8>, tensor<4x?x4xf32>)
 // CHECK:           %[[L:.+]] = arith.extsi %in : i16 to i32
 // CHECK:           %[[R:.+]] = arith.extsi %{{.+}} : i8 to i32
 // CHECK:           %[[P:.+]] = arith.muli %[[L]], %[[R]] : i32
 // CHECK:           %[[PF:.+]] = arith.sitofp %[[P]] : i32 to f32
-// CHECK:           %[[SF:.+]] = arith.extf %{{.+}} : f16 to f32
-// CHECK:           %[[FS:.+]] = arith.mulf %{{.+}}, %[[SF]] fastmath<contract> : f32
-// CHECK:           %[[PS:.+]] = arith.mulf %[[PF]], %[[FS]] fastmath<contract> : f32
+// CHECK:           %[[PS:.+]] = arith.mulf %[[PF]], %{{.+}} fastmath<contract> : f32
 // CHECK:           arith.addf %out, %[[PS]] fastmath<contract> : f32
 func.func @keys_token(%q: tensor<4x64xf32>, %c: tensor<?x64xi8>, %s: tensor<?x4xf16>,
     %n: index, %out: tensor<4x?xf32>) -> tensor<4x?xf32> {

@@ -215,6 +215,9 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
 ///              + sum_g z[t, g] step[r, g] (sum_c n[r, g, c]).
 /// The query's integers n and steps are the same for all tiles.
 Value IntegerFolder::foldKeysOfToken() {
+  if (paysToTurnRows())
+    return contractKeysOfTile(/*planes=*/std::nullopt, fixed(0),
+                              [&] { return turnRows(); });
   bool split = groups != 1;
   StringRef query = split ? "rgc" : "rc", ofGroups = split ? "rg" : "r";
   StringRef ofTokens = split ? "tg" : "t", all = split ? "rtg" : "rt";
@@ -232,11 +235,19 @@ Value IntegerFolder::foldKeysOfToken() {
                        format.offsetNeedsScale() ? steps : integers.steps,
                        query, "c");
   }
-  Value result = contractIntegers(
-      split ? "rtgc" : "rtc", split ? "gc" : "c", {integers.codes, query},
-      {splitChannels(codes), split ? "tgc" : "tc"},
-      {{steps, ofGroups}, {split ? scales : dropUnitAxis(scales), ofTokens}},
-      {op.output, "rt"});
+  Value tokenScales = split ? scales : dropUnitAxis(scales);
+  Value factors =
+      scratch(split ? ArrayRef<int64_t>{rows, tokenBound, groups}
+                    : ArrayRef<int64_t>{rows, tokenBound},
+              split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
+                    : ArrayRef<OpFoldResult>{fixed(rows), tokens});
+  // In vectors: where channels lie in lanes, a sum takes one scale at a time.
+  factors =
+      multiply(all, {steps, ofGroups}, {tokenScales, ofTokens}, {factors, all});
+  Value result = contractIntegers(split ? "rtgc" : "rtc", split ? "gc" : "c",
+                                  {integers.codes, query},
+                                  {splitChannels(codes), split ? "tgc" : "tc"},
+                                  {{factors, all}}, {op.output, "rt"});
   if (!zeros)
     return result;
   return contractOffsets(all, split ? "g" : "", {sums, ofGroups}, ofTokens,
@@ -250,13 +261,15 @@ Value IntegerFolder::foldValuesOfToken() {
   if (groups == 1)
     return ScaleFolder::foldValuesOfToken();
   // Tokens last, as they are summed.
+  Type element = getElementTypeOrSelf(scales);
   Value byGroup =
-      buildStructuredOp(
-          b, loc, "tg", "", {{scales, "tg"}},
-          {{scratch({groups, tokenBound}, {fixed(groups), tokens}), "gt"}},
-          [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-            return SmallVector<Value>{buildExtend(b, loc, ins[0])};
-          })
+      buildStructuredOp(b, loc, "gt", "", {{scales, "tg"}},
+                        {{buildScratch(b, loc, {groups, tokenBound},
+                                       {fixed(groups), tokens}, element),
+                          "gt"}},
+                        [](OpBuilder &, Location, ValueRange ins, ValueRange) {
+                          return SmallVector<Value>{ins[0]};
+                        })
           .front();
   Integers integers = buildIntegers(getWeights({byGroup, "gt"}), "t", type);
   Value result = contractIntegers(
