@@ -23,6 +23,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
       remainders use narrower vectors, dynamic ones scalar loops.
     - A block of parallel iterations is written out at once, so that it shares
       loads and conversions. Accumulators of reductions stay in registers.
+    - A copy of rows to columns reads a register of each of some rows and shuffles
+      them.
     - Where lanes are reduced, the accumulators of a block are reduced together
       by shuffles; results that are neighbours in memory are stored together.
     - A `vector.extract` from a constant vector, at a position that an integer is

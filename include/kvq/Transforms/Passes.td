@@ -80,9 +80,10 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
                 "caches";
   let description = [{
     A `kvq.attention` whose keys or values are tensors that a `kvq.dequantize`
-    made reads the codes itself afterwards: the operand becomes a cache over the
-    packed codes, scales and zeros (`kvq.from_components`). Keys and values are
-    handled apart. What dequantized them is erased where nothing else reads it.
+    made, or arithmetic that does the same, reads the codes itself afterwards: the
+    operand becomes a cache over the packed codes, scales and zeros
+    (`kvq.from_components`). Keys and values are handled apart. What dequantized
+    them is erased where nothing else reads it.
 
     Of test/Transforms/fuse-dequantize.mlir, abridged:
 
@@ -105,29 +106,45 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
                                              !kvq.cache<1x2x128x64xf32, #v>) …
     ```
 
-    Between the two it looks through `tensor.cast`, `arith.extf` and
-    `arith.truncf`, a `tensor.extract_slice` of the first tokens (the lengths
-    bound what is read), reshapes that only add or drop unit axes, and KV heads
-    repeated for their query heads (a broadcast along a new axis that is then
-    joined to the heads), where keys and values repeat them alike. Keys of an
+    One element of the operand is followed back, at an affine function of sequence,
+    head, token and channel, through whatever only moves elements: `tensor.cast`,
+    `arith.extf` and `arith.truncf`, slices (of tokens, from a border of groups on,
+    of heads, sequences, layers, channels that lie unpacked), reshapes, and
+    structured ops that copy: transposes, broadcasts. KV heads that are repeated for
+    their query heads are read once, where keys and values repeat them alike. Where
+    the axes lie in another order than a cache's, the components are transposed
+    views of the buffers (`memref.transpose`): nothing is copied. Keys of an
     attention with tables of RoPE become a cache with `rope = pre`.
 
     Packed codes are those that a `kvq.unpack` reads, or 8-bit codes themselves.
+
+    Arithmetic is (code - point) * scale, code * scale - point * scale or
+    code * scale + minimum, in `arith` on tensors or in the bodies of structured ops.
+    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions,
+    joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
+    number: the bits of each channel are followed one by one, and the layout is the
+    one in which they lie so. Unsigned codes less their middle are signed ones with a
+    bias. What a scale is read at says which tokens, channels and heads share it;
+    one for all tokens is a static one. Integer codes may take all values
+    (`bounds = full`).
+
     With groups of several tokens every token counts as flushed, so there have to
     be whole groups: checked where the number of tokens is static, taken for
     granted where it is not.
 
     Where it does not fire, a missed remark of category `kvq-fuse-dequantize`
-    gives the reason: the codes lie unpacked in memory, a transpose or another op
-    stands between, the slice leaves out first tokens or heads, only one side
-    has repeated heads, the token groups of both sides start at different tokens.
+    gives the reason: the codes lie unpacked in memory, another op stands between, a
+    slice begins within a group, tokens of two tensors are joined, only one side has
+    repeated heads, the token groups of both sides start at different tokens, no
+    format has such codes, scales or zeros.
 
     Numerics: the attention reads the same codes, in f32: the roundings to the
     float types that the dequantized tensors had are left out.
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def AssignLayoutPass : Pass<"kvq-assign-layout", "::mlir::ModuleOp"> {
@@ -503,7 +520,9 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     A contraction with `kvq.query_codes`, which `kvq-decompose-attention` gives it
     where attention has `query_codes`, becomes a sum of products of integers times
     scales: the other operand, times the scales that go into it, is made integers
-    (rule R38). If it cannot be folded, that is an error. Codes of which several
+    (rule R38). If it cannot be folded, that is an error. For several rows of the
+    query, rows of keys are transposed to pairs of channels of all tokens, in which
+    sums are elementwise. Codes of which several
     share a byte of a tile of the layout are contracted plane by plane, as they are
     stored (`packed`); of a query of i8 four channels at a time, with codes that
     count from the least one.

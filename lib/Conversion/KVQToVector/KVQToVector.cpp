@@ -13,6 +13,7 @@
 #include "Exp2.h"
 #include "NestEmitter.h"
 #include "Rounds.h"
+#include "Transposes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -61,6 +62,12 @@ static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
       return op->emitError(
           "expected a structured op that has a linalg.generic form");
     generic = *generalized;
+  }
+  if (auto transpose = matchTranspose(generic); transpose && vectorWidth > 1) {
+    rewriter.setInsertionPoint(generic);
+    emitTranspose(rewriter, generic.getLoc(), *transpose, vectorWidth);
+    rewriter.eraseOp(generic);
+    return success();
   }
   generic = collapseAxes(rewriter, generic);
   rewriter.setInsertionPoint(generic);

@@ -211,6 +211,8 @@ struct NextBytes {
   int64_t most;
   /// Elements of a row.
   int64_t ofRow;
+  /// Whether all is read before more comes than the first cache holds.
+  bool isNear = true;
 };
 
 /// Where rows of all heads of a token lie together: the loops over heads, each
@@ -307,6 +309,7 @@ static NextBytes getShareOfHead(OpBuilder &b, memref::SubViewOp part,
   Location loc = part.getLoc();
   MemRefType source = part.getSourceType();
   NextBytes next = flatten(b, part, /*axis=*/1);
+  next.isNear = false;
   next.ofRow = source.getDimSize(3);
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
@@ -352,7 +355,8 @@ static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
   next.at.push_back(
       arith::AddIOp::create(b, loc, next.first, lines.getInductionVar()));
   memref::PrefetchOp::create(b, loc, next.flat, next.at, /*isWrite=*/false,
-                             /*localityHint=*/3, /*isDataCache=*/true);
+                             /*localityHint=*/next.isNear ? 3 : 2,
+                             /*isDataCache=*/true);
 }
 
 namespace {
