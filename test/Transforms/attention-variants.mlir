@@ -21,8 +21,8 @@
 // SPLIT:           %[[END:.*]] = arith.minsi %{{.*}}, %[[LENGTH]]
 // SPLIT:           %[[FIRSTEND:.*]] = arith.minsi %c4, %[[END]]
 // SPLIT:           %[[BEGIN:.*]] = arith.minsi %{{.*}}, %[[END]]
-// SPLIT:           %[[POSITION:.*]] = affine.apply {{.*}}(%[[FIRST]], %
 // SPLIT:           %[[MASK:.*]] = tensor.extract_slice %{{.*}}[0, %{{.*}}, %{{.*}}, 0] [1, 4, 1, %{{.*}}] [1, 1, 1, 1] : tensor<1x8x1x?xf16> to tensor<4x?xf16>
+// SPLIT:           %[[POSITION:.*]] = affine.apply {{.*}}(%[[FIRST]], %
 // SPLIT:           kvq.partial_attention {{.*}} tokens[%c0 to %[[FIRSTEND]]]
 // SPLIT-SAME:        slopes(%[[SLOPES:.*]] from %[[POSITION]] : tensor<4xf32>) mask(%[[MASK]] : tensor<4x?xf16>) outs(%{{.*}}, %[[SINK]], %[[ONE]] :
 // SPLIT-SAME:        {softcap = 3.000000e+01 : f32}

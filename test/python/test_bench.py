@@ -89,6 +89,17 @@ def test_cpu_grown(capsys):
     assert "1 sequence, pages of 16 tokens" in text and "in caches with room for 4,096" in " ".join(text.split())
 
 
+def test_cpu_token_major(capsys):
+    """Rows that interleave heads, yardsticks too: what they give is compared before anything is measured."""
+    formats = ("--formats", "ggml.q8_0 @ i16; ggml.q4_0; i8")
+    found = run_json(capsys, "cpu", "--tokens", "100", "--batch", "2", "--token-major", *formats, *SHORT)
+    assert found["token_major"] and all(result["nanoseconds"] > 0 for result in found["results"])
+    if yardstick.missing() is None:
+        assert [result["yardstick"] for result in found["results"]] == ["q8_0", "q4_0", "q8_0"]
+    assert main(["bench", "cpu", "--tokens", "50", "--token-major", "--formats", "f16", *SHORT]) == 0
+    assert "1 sequence, token-major;" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", [None, 64])
 @pytest.mark.parametrize("name", ["f16", "i4 @ i16"])
 def test_time_does_not_grow_with_room(name, page, rng):

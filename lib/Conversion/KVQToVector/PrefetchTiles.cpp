@@ -127,9 +127,8 @@ static int64_t countTrips(scf::ForOp loop) {
   return llvm::divideCeil(*upper - *lower, *step);
 }
 
-/// The loops that lines are dealt out to, innermost first: those of the first
-/// read of `part`, all but the innermost one. None where there is no such loop,
-/// or where one is over tokens, of an unknown number, and others are as well.
+/// The loops of the first read of `part`, innermost first; none where it is not
+/// in loops alone.
 static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
                                                scf::ForOp tiles) {
   Value view = part;
@@ -156,47 +155,88 @@ static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
       return {};
     loops.push_back(loop);
   }
-  if (loops.size() < 2)
-    return {};
-  loops.erase(loops.begin());
-  bool areKnown = llvm::all_of(
-      loops, [](scf::ForOp loop) { return countTrips(loop) != 0; });
-  if (!areKnown && loops.size() > 1)
-    return {};
   return loops;
 }
 
-/// The bytes from `begin` to `end` that are prefetched where the builder is, of
-/// `total`, and as many in every iteration of `loops`: too many lines at a time
-/// would wait for each other, and what is read meanwhile with them.
-static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
-                                        ArrayRef<scf::ForOp> loops, Value end,
+namespace {
+
+/// What is prefetched in each iteration of some loops: `elements`, the first of
+/// which follow from the loops' trips.
+struct Share {
+  /// Innermost first.
+  SmallVector<scf::ForOp> loops;
+  /// Elements between those of two iterations of each loop.
+  SmallVector<int64_t> strides;
+  int64_t elements;
+};
+
+} // namespace
+
+/// How `total` elements, `line` of them in a line, are dealt out to the
+/// iterations of `loops`: the same number to each. One of the loops may be over
+/// tokens, of an unknown number: of these, each reads `ofRow`.
+static std::optional<Share> dealOut(ArrayRef<scf::ForOp> loops, int64_t total,
+                                    int64_t line, int64_t ofRow) {
+  Share share;
+  share.loops.assign(loops.begin(), loops.end());
+  int64_t iterations = 1, overTokens = 0, ofToken = 0;
+  for (scf::ForOp loop : loops) {
+    if (int64_t trips = countTrips(loop)) {
+      iterations *= trips;
+      continue;
+    }
+    ++overTokens;
+    ofToken = getConstantIntValue(loop.getStep()).value_or(1) * ofRow;
+  }
+  if (loops.empty() || overTokens > 1)
+    return std::nullopt;
+  int64_t all = overTokens ? ofToken : total;
+  if (overTokens && iterations > 1 && all % (iterations * line) != 0)
+    return std::nullopt;
+  share.elements =
+      overTokens && iterations == 1
+          ? all
+          : llvm::divideCeil(llvm::divideCeil(all, line), iterations) * line;
+  int64_t stride = share.elements;
+  for (scf::ForOp loop : loops) {
+    int64_t trips = countTrips(loop);
+    share.strides.push_back(trips ? stride : ofToken);
+    stride *= std::max<int64_t>(trips, 1);
+  }
+  return share;
+}
+
+/// Lines are dealt out to all loops but the innermost one, which is short code,
+/// unless they are many in each iteration: these would wait for each other, and
+/// what is read meanwhile with them.
+static std::optional<Share> chooseShare(ArrayRef<scf::ForOp> loops,
                                         int64_t total, int64_t line,
                                         int64_t ofRow) {
-  int64_t iterations = 1;
-  for (scf::ForOp loop : loops)
-    iterations *= std::max<int64_t>(countTrips(loop), 1);
-  int64_t share =
-      llvm::divideCeil(llvm::divideCeil(total, line), iterations) * line;
-  // A loop over tokens: what it reads, of the next tile.
-  scf::ForOp innermost = loops.front();
-  if (countTrips(innermost) == 0)
-    share = getConstantIntValue(innermost.getStep()).value_or(1) * ofRow;
+  constexpr int64_t kManyLines = 32;
+  if (loops.size() < 2)
+    return std::nullopt;
+  std::optional<Share> outer = dealOut(loops.drop_front(), total, line, ofRow);
+  if (outer && outer->elements <= kManyLines * line)
+    return outer;
+  std::optional<Share> all = dealOut(loops, total, line, ofRow);
+  return all ? all : outer;
+}
+
+/// The first of the elements that an iteration prefetches.
+static Value getFirst(OpBuilder &b, Location loc, const Share &share) {
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value begin = bind(0);
-  int64_t ofIteration = share;
-  for (scf::ForOp loop : loops) {
-    Value passed = arith::SubIOp::create(b, loc, loop.getInductionVar(),
-                                         loop.getLowerBound());
-    Value trip = arith::DivUIOp::create(b, loc, passed, loop.getStep());
-    begin = arith::AddIOp::create(
-        b, loc, begin, arith::MulIOp::create(b, loc, trip, bind(ofIteration)));
-    ofIteration *= countTrips(loop);
+  Value first = bind(0);
+  for (auto [loop, stride] : llvm::zip_equal(share.loops, share.strides)) {
+    scf::ForOp each = loop;
+    Value passed = arith::SubIOp::create(b, loc, each.getInductionVar(),
+                                         each.getLowerBound());
+    Value trip = arith::DivUIOp::create(b, loc, passed, each.getStep());
+    first = arith::AddIOp::create(
+        b, loc, first, arith::MulIOp::create(b, loc, trip, bind(stride)));
   }
-  Value next = arith::AddIOp::create(b, loc, begin, bind(share));
-  return {begin, arith::MinSIOp::create(b, loc, next, end)};
+  return first;
 }
 
 namespace {
@@ -223,10 +263,10 @@ struct LoopsOfHeads {
 
 } // namespace
 
-/// The buffer of `part` with one index from `axis` on, and the indices before
-/// it.
-static NextBytes flatten(OpBuilder &b, memref::SubViewOp part, unsigned axis) {
-  NextBytes next;
+/// Sets the buffer of `part` with one index from `axis` on, and the indices
+/// before it.
+static void flatten(OpBuilder &b, memref::SubViewOp part, unsigned axis,
+                    NextBytes &next) {
   SmallVector<ReassociationIndices> groups;
   for (unsigned i = 0; i <= axis; ++i)
     groups.push_back({i});
@@ -237,7 +277,6 @@ static NextBytes flatten(OpBuilder &b, memref::SubViewOp part, unsigned axis) {
     groups.back().push_back(i);
   next.flat = memref::CollapseShapeOp::create(b, part.getLoc(),
                                               part.getSource(), groups);
-  return next;
 }
 
 /// The loops whose heads `part` is read for, tokens along axis 1 and heads
@@ -270,7 +309,7 @@ static NextBytes getNextRows(OpBuilder &b, memref::SubViewOp part,
                              TokenAxis tokens, scf::ForOp loop,
                              int64_t distance) {
   Location loc = part.getLoc();
-  NextBytes next = flatten(b, part, tokens.axis);
+  NextBytes next;
   next.ofRow = 1;
   for (int64_t extent :
        part.getSourceType().getShape().drop_front(tokens.axis + 1))
@@ -288,6 +327,7 @@ static NextBytes getNextRows(OpBuilder &b, memref::SubViewOp part,
   Value rows = arith::MinSIOp::create(b, loc, left,
                                       tokens.isTile ? bind(1) : loop.getStep());
   next.count = multiply(rows, next.ofRow);
+  flatten(b, part, tokens.axis, next);
   Value row = arith::AddIOp::create(
       b, loc,
       getValueOrCreateConstantIndexOp(b, loc,
@@ -308,7 +348,7 @@ static NextBytes getShareOfHead(OpBuilder &b, memref::SubViewOp part,
                                 int64_t distance) {
   Location loc = part.getLoc();
   MemRefType source = part.getSourceType();
-  NextBytes next = flatten(b, part, /*axis=*/1);
+  NextBytes next;
   next.isNear = false;
   next.ofRow = source.getDimSize(3);
   auto bind = [&](int64_t value) -> Value {
@@ -324,12 +364,13 @@ static NextBytes getShareOfHead(OpBuilder &b, memref::SubViewOp part,
   Value rows = arith::MaxSIOp::create(
       b, loc, arith::MinSIOp::create(b, loc, left, loop.getStep()), bind(0));
   next.count = multiply(rows, next.ofRow);
+  flatten(b, part, /*axis=*/1, next);
   Value row = arith::AddIOp::create(
       b, loc,
       getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[1]),
       ahead);
-  Value share = arith::MulIOp::create(b, loc, loops.heads.getInductionVar(),
-                                      next.count);
+  Value share =
+      arith::MulIOp::create(b, loc, loops.heads.getInductionVar(), next.count);
   next.first = arith::AddIOp::create(
       b, loc, multiply(row, next.ofRow * source.getDimSize(2)), share);
   next.most = *getConstantIntValue(loop.getStep()) * next.ofRow;
@@ -340,23 +381,42 @@ static NextBytes getShareOfHead(OpBuilder &b, memref::SubViewOp part,
 static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
                      scf::ForOp loop) {
   Location loc = part.getLoc();
-  int64_t bytes = part.getSourceType().getElementTypeBitWidth() / 8;
-  Value begin = arith::ConstantIndexOp::create(b, loc, 0), end = next.count;
-  SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
   constexpr int64_t kFewLines = 16;
-  if (!reads.empty() && next.most * bytes > kFewLines * kLine) {
-    b.setInsertionPointToStart(reads.front().getBody());
-    std::tie(begin, end) =
-        getShare(b, loc, reads, end, next.most, kLine / bytes, next.ofRow);
+  int64_t line = kLine * 8 / part.getSourceType().getElementTypeBitWidth();
+  auto bind = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value begin = bind(0), end = next.count;
+  std::optional<Share> share;
+  if (next.most > kFewLines * line)
+    share =
+        chooseShare(getLoopsOfReads(part, loop), next.most, line, next.ofRow);
+  next.at.emplace_back();
+  auto prefetchLine = [&](Value element) {
+    next.at.back() = arith::AddIOp::create(b, loc, next.first, element);
+    memref::PrefetchOp::create(b, loc, next.flat, next.at, /*isWrite=*/false,
+                               /*localityHint=*/next.isNear ? 3 : 2,
+                               /*isDataCache=*/true);
+  };
+  // In short code without a loop, and without a bound: a prefetch may miss.
+  constexpr int64_t kInLine = 4;
+  if (share && share->elements <= kInLine * line) {
+    b.setInsertionPointToStart(share->loops.front().getBody());
+    begin = getFirst(b, loc, *share);
+    for (int64_t i = 0; i < share->elements; i += line)
+      prefetchLine(i == 0 ? begin
+                          : arith::AddIOp::create(b, loc, begin, bind(i)));
+    return;
   }
-  Value line = arith::ConstantIndexOp::create(b, loc, kLine / bytes);
-  auto lines = scf::ForOp::create(b, loc, begin, end, line);
+  if (share) {
+    b.setInsertionPointToStart(share->loops.front().getBody());
+    begin = getFirst(b, loc, *share);
+    Value behind = arith::AddIOp::create(b, loc, begin, bind(share->elements));
+    end = arith::MinSIOp::create(b, loc, behind, end);
+  }
+  auto lines = scf::ForOp::create(b, loc, begin, end, bind(line));
   b.setInsertionPointToStart(lines.getBody());
-  next.at.push_back(
-      arith::AddIOp::create(b, loc, next.first, lines.getInductionVar()));
-  memref::PrefetchOp::create(b, loc, next.flat, next.at, /*isWrite=*/false,
-                             /*localityHint=*/next.isNear ? 3 : 2,
-                             /*isDataCache=*/true);
+  prefetchLine(lines.getInductionVar());
 }
 
 namespace {
