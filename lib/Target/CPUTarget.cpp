@@ -22,12 +22,14 @@
 
 using namespace mlir::kvq;
 
-static void initializeNativeTarget() {
+static void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
   });
 }
 
@@ -40,8 +42,18 @@ CPUTarget CPUTarget::getHost() {
           llvm::sys::getHostCPUName().str(), llvm::join(features, ",")};
 }
 
-CPUTarget CPUTarget::get(llvm::StringRef cpu, llvm::StringRef features) {
+CPUTarget CPUTarget::get(llvm::StringRef cpu, llvm::StringRef features,
+                         llvm::StringRef triple) {
   CPUTarget target = getHost();
+  if (!triple.empty()) {
+    target.triple = llvm::Triple::normalize(triple);
+    llvm::Triple other(target.triple),
+        host(llvm::sys::getDefaultTargetTriple());
+    if (other.getArch() != host.getArch()) {
+      target.cpu = other.isX86() ? "x86-64" : "generic";
+      target.features.clear();
+    }
+  }
   if (!cpu.empty()) {
     target.cpu = cpu.str();
     target.features.clear(); // those of the host are not this one's
@@ -78,13 +90,17 @@ static llvm::Error checkNames(const CPUTarget &target,
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 CPUTarget::createTargetMachine() const {
-  initializeNativeTarget();
+  initializeTargets();
   llvm::Triple parsedTriple(triple);
   std::string error;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(parsedTriple, error);
   if (!target)
-    return llvm::createStringError(error);
+    return llvm::createStringError("expected a target that LLVM knows, got '" +
+                                   triple + "': " + error);
+  if (parsedTriple.isGPU())
+    return llvm::createStringError("expected the target of a CPU, got '" +
+                                   triple + "'");
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       target->createMCSubtargetInfo(parsedTriple, "", ""));
   if (llvm::Error unknown = checkNames(*this, *known))
@@ -98,7 +114,7 @@ CPUTarget::createTargetMachine() const {
   return std::move(machine);
 }
 
-int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
+static int64_t getVectorWidth(const llvm::TargetMachine &machine) {
   // What is preferred is asked about a function.
   llvm::LLVMContext context;
   llvm::Module module("", context);
@@ -114,12 +130,35 @@ int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
   return std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
 }
 
-ByteProducts mlir::kvq::getByteProducts(const llvm::TargetMachine &machine) {
-  if (!machine.getTargetTriple().isX86())
-    return ByteProducts::None;
-  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
-  if (info->checkFeatures("+avx512vnni,+avx512vl"))
+static ByteProducts getX86ByteProducts(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+avx512vnni,+avx512vl"))
     return ByteProducts::AVX512VNNI;
-  return info->checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
-                                         : ByteProducts::None;
+  return info.checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
+                                        : ByteProducts::None;
+}
+
+static ByteProducts getNeonByteProducts(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+i8mm"))
+    return ByteProducts::NeonMixedDot;
+  return info.checkFeatures("+dotprod") ? ByteProducts::NeonDot
+                                        : ByteProducts::None;
+}
+
+CPUFeatures CPUFeatures::get(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
+  const llvm::Triple &triple = machine.getTargetTriple();
+  // What is not known to be there is written out, which is right everywhere.
+  CPUFeatures features = {getVectorWidth(machine), ByteProducts::None,
+                          /*hasHalf=*/false, /*hasRounding=*/false,
+                          /*hasFMA=*/false};
+  if (triple.isX86()) {
+    features.byteProducts = getX86ByteProducts(info);
+    features.hasHalf = info.checkFeatures("+f16c");
+    features.hasRounding = info.checkFeatures("+sse4.1");
+    features.hasFMA = info.checkFeatures("+fma");
+  } else if (triple.isAArch64()) {
+    features.byteProducts = getNeonByteProducts(info);
+    features.hasHalf = features.hasRounding = features.hasFMA = true;
+  }
+  return features;
 }

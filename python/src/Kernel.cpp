@@ -267,8 +267,9 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.tileTokens = *tileTokens;
     std::unique_ptr<llvm::TargetMachine> machine =
         unwrap(target.createTargetMachine());
-    options.vectorWidth = vectorWidth ? *vectorWidth : getVectorWidth(*machine);
-    options.byteProducts = getByteProducts(*machine);
+    setProcessorOptions(options, *machine);
+    if (vectorWidth)
+      options.vectorWidth = *vectorWidth;
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }

@@ -26,7 +26,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class Emit { LLVM, Object, PTX, Cubin };
+enum class Emit { LLVM, Assembly, Object, PTX, Cubin };
 } // namespace
 
 /// Where the defaults of the pipeline's options come from.
@@ -46,6 +46,7 @@ static cl::opt<std::string> outputName("o", cl::desc("Output file"),
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"),
     cl::values(clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR, as text"),
+               clEnumValN(Emit::Assembly, "asm", "assembly of the target"),
                clEnumValN(Emit::Object, "obj", "an object file"),
                clEnumValN(Emit::PTX, "ptx", "kernels for NVIDIA GPUs, as text"),
                clEnumValN(Emit::Cubin, "cubin",
@@ -69,6 +70,11 @@ static cl::opt<bool> openMP(
     "openmp",
     cl::desc("Deal work items out to the threads of OpenMP (link with -lomp)"),
     cl::init(getDefaults().openMP), cl::cat(category));
+static cl::opt<std::string>
+    target("target",
+           cl::desc("Triple, such as aarch64-linux-gnu (default: this "
+                    "machine's)"),
+           cl::value_desc("triple"), cl::cat(category));
 static cl::opt<std::string>
     cpu("cpu", cl::desc("Processor, as LLVM names it (default: this one)"),
         cl::cat(category));
@@ -113,13 +119,13 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   options.splits = splits;
   options.tileTokens = tileTokens;
   options.openMP = openMP;
-  auto machine = kvq::CPUTarget::get(cpu, features).createTargetMachine();
+  auto machine =
+      kvq::CPUTarget::get(cpu, features, target).createTargetMachine();
   if (!machine)
     return machine.takeError();
-  options.vectorWidth = vectorWidth.getNumOccurrences() != 0
-                            ? vectorWidth
-                            : kvq::getVectorWidth(**machine);
-  options.byteProducts = kvq::getByteProducts(**machine);
+  kvq::setProcessorOptions(options, **machine);
+  if (vectorWidth.getNumOccurrences() != 0)
+    options.vectorWidth = vectorWidth;
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;
@@ -131,17 +137,19 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
     (*llvmModule)->print(os, nullptr);
     return llvm::Error::success();
   }
-  auto object = kvq::emitObject(**llvmModule, **machine);
-  if (!object)
-    return object.takeError();
-  os << (*object)->getBuffer();
+  auto code = emitKind == Emit::Assembly
+                  ? kvq::emitAssembly(**llvmModule, **machine)
+                  : kvq::emitObject(**llvmModule, **machine);
+  if (!code)
+    return code.takeError();
+  os << (*code)->getBuffer();
   return llvm::Error::success();
 }
 
 static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   if (openMP)
-    return llvm::createStringError("--openmp: expected with --emit=llvm or "
-                                   "obj; a GPU has threads of its own");
+    return llvm::createStringError("--openmp: expected with --emit=llvm, "
+                                   "asm or obj; a GPU has threads of its own");
   kvq::NVVMPipelineOptions options;
   options.splits = splits;
   options.tileTokens = tileTokens;
@@ -167,6 +175,7 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
 static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
   switch (emitKind) {
   case Emit::LLVM:
+  case Emit::Assembly:
   case Emit::Object:
     return emitForCPU(module, os);
   case Emit::PTX:
