@@ -8,6 +8,7 @@
 #include "kvq/Target/Compile.h"
 
 #include "kvq/InitAll.h"
+#include "kvq/Target/CPUTarget.h"
 #include "kvq/Target/Diagnostics.h"
 
 #include "mlir/InitAllDialects.h"
@@ -73,6 +74,16 @@ llvm::Error kvq::runPipeline(ModuleOp module, StringRef pipeline) {
     static_cast<OpPassManager &>(manager) = std::move(*parsed);
     return llvm::Error::success();
   });
+}
+
+void kvq::setProcessorOptions(CPUPipelineOptions &options,
+                              const llvm::TargetMachine &machine) {
+  CPUFeatures features = CPUFeatures::get(machine);
+  options.vectorWidth = features.vectorWidth;
+  options.byteProducts = features.byteProducts;
+  options.expandHalf = !features.hasHalf;
+  options.expandRounding = !features.hasRounding;
+  options.expandFMA = !features.hasFMA;
 }
 
 llvm::Error kvq::lowerForCPU(ModuleOp module,

@@ -476,6 +476,7 @@ func.func @f(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x
   return %0 : tensor<1x2x1x64xf32>
 }}"""
 BYTES = "kvq-tile-pipeline{tile-tokens=16},kvq-bufferize-pipeline"
+VECTORS = f"{BUFFERS},func.func(convert-kvq-to-vector)"
 # Of each option: the passes with "{}" for the options of the one in question, and two settings.
 OPTIONS = {
     "convert-kvq-to-gpu.block-size": (f"{BUFFERS},func.func(convert-kvq-to-gpu{{}})", "64", "128"),
@@ -500,6 +501,12 @@ OPTIONS = {
     "kvq-prefetch-tiles.distance": (
         *(f"{BY_HAND},func.func(convert-kvq-to-vector,kvq-prefetch-tiles{{}})", "1", "2"),
     ),
+    "kvq-expand-floats.fma": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-expand-floats.half": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-expand-floats.rounding": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-cpu-pipeline.expand-fma": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.expand-half": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.expand-rounding": ("kvq-cpu-pipeline{}", "0", "1"),
     "kvq-cpu-pipeline.byte-products": ("kvq-cpu-pipeline{tile-tokens=16 {}}", "none", "avxvnni"),
     "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
     "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{}", "64", "128"),

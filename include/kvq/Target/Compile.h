@@ -45,6 +45,10 @@ llvm::Error runPasses(ModuleOp module,
 /// Runs a pipeline written as text, `builtin.module(...)`.
 llvm::Error runPipeline(ModuleOp module, llvm::StringRef pipeline);
 
+/// Sets the options of `kvq-cpu-pipeline` that depend on the processor.
+void setProcessorOptions(CPUPipelineOptions &options,
+                         const llvm::TargetMachine &machine);
+
 /// Runs `kvq-cpu-pipeline`.
 llvm::Error lowerForCPU(ModuleOp module, const CPUPipelineOptions &options);
 
