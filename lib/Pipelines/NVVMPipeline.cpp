@@ -8,6 +8,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -51,9 +52,13 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
 
 void kvq::buildNVVMPipeline(OpPassManager &pm,
                             const NVVMPipelineOptions &options) {
-  buildTilePipeline(pm, options.splits, options.tileTokens);
+  // The cost model is that of processors.
+  AssignSchedulePassOptions schedule;
+  schedule.splits = options.splits;
+  schedule.tileTokens = options.tileTokens;
+  buildTilePipeline(pm, LayoutTarget::GPU, schedule);
   buildBufferizePipeline(pm);
-  pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(
       createConvertKVQToGPUPass({options.blockSize}));
   pm.addPass(createCanonicalizerPass());

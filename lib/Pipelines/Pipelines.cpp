@@ -8,6 +8,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
@@ -19,13 +20,15 @@
 
 using namespace mlir;
 
-void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
-                            int64_t tileTokens) {
+void kvq::buildTilePipeline(OpPassManager &pm, LayoutTarget target,
+                            const AssignSchedulePassOptions &schedule) {
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
+  pm.addPass(createAssignLayoutPass({target}));
   pm.addPass(createOutlineKernelsPass());
-  pm.addNestedPass<func::FuncOp>(createSplitTokensPass({splits}));
-  pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));
+  pm.addPass(createAssignSchedulePass(schedule));
+  pm.addNestedPass<func::FuncOp>(createSplitTokensPass());
+  pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass());
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
   pm.addPass(createSplitSegmentsPass());
@@ -67,12 +70,19 @@ void kvq::buildBufferizePipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+static kvq::AssignSchedulePassOptions
+getScheduleOptions(const kvq::TilePipelineOptions &options) {
+  return {options.splits,  options.tileTokens,  options.prefetch,
+          options.threads, options.vectorWidth, options.l1Bytes,
+          options.l2Bytes, options.schedules,   options.cpu};
+}
+
 void kvq::buildCPUPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options) {
-  buildTilePipeline(pm, options.splits, options.tileTokens);
+  buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options));
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
-  pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(createConvertKVQToVectorPass(
       {options.vectorWidth, options.byteProducts}));
   pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
@@ -90,7 +100,7 @@ void kvq::registerPipelines() {
       "kvq-tile-pipeline",
       "Lowers kvq ops to structured ops on tensors, tile by tile",
       [](OpPassManager &pm, const TilePipelineOptions &options) {
-        buildTilePipeline(pm, options.splits, options.tileTokens);
+        buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options));
       });
   PassPipelineRegistration<NVVMPipelineOptions>(
       "kvq-nvvm-pipeline",

@@ -20,6 +20,8 @@
 
 #include <mutex>
 
+#include <unistd.h>
+
 using namespace mlir::kvq;
 
 static void initializeTargets() {
@@ -114,8 +116,11 @@ CPUTarget::createTargetMachine() const {
   return std::move(machine);
 }
 
-static int64_t getVectorWidth(const llvm::TargetMachine &machine) {
-  // What is preferred is asked about a function.
+/// Calls `ask` with what `machine` says of itself, which is asked about a
+/// function.
+static void
+askMachine(const llvm::TargetMachine &machine,
+           llvm::function_ref<void(const llvm::TargetTransformInfo &)> ask) {
   llvm::LLVMContext context;
   llvm::Module module("", context);
   module.setTargetTriple(machine.getTargetTriple());
@@ -123,11 +128,39 @@ static int64_t getVectorWidth(const llvm::TargetMachine &machine) {
   auto *function = llvm::Function::Create(
       llvm::FunctionType::get(llvm::Type::getVoidTy(context), false),
       llvm::GlobalValue::ExternalLinkage, "f", module);
-  llvm::TypeSize bits =
-      machine.getTargetTransformInfo(*function).getRegisterBitWidth(
-          llvm::TargetTransformInfo::RGK_FixedWidthVector);
+  ask(machine.getTargetTransformInfo(*function));
+}
+
+static int64_t getVectorWidth(const llvm::TargetMachine &machine) {
   constexpr uint64_t kBits = 32;
-  return std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
+  uint64_t width = 1;
+  askMachine(machine, [&](const llvm::TargetTransformInfo &info) {
+    llvm::TypeSize bits = info.getRegisterBitWidth(
+        llvm::TargetTransformInfo::RGK_FixedWidthVector);
+    width =
+        std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
+  });
+  return width;
+}
+
+DataCaches mlir::kvq::getDataCaches(const CPUTarget &target,
+                                    const llvm::TargetMachine &machine) {
+  using Level = llvm::TargetTransformInfo::CacheLevel;
+  DataCaches caches = {32 << 10, 512 << 10};
+  askMachine(machine, [&](const llvm::TargetTransformInfo &info) {
+    caches.l1 = info.getCacheSize(Level::L1D).value_or(caches.l1);
+    caches.l2 = info.getCacheSize(Level::L2D).value_or(caches.l2);
+  });
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  // 0 or less where the system does not know.
+  if (target.cpu == llvm::sys::getHostCPUName()) {
+    if (long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0)
+      caches.l1 = bytes;
+    if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
+      caches.l2 = bytes;
+  }
+#endif
+  return caches;
 }
 
 static ByteProducts getX86ByteProducts(const llvm::MCSubtargetInfo &info) {

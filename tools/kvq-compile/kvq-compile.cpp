@@ -53,14 +53,30 @@ static cl::opt<Emit> emitKind(
                           "kernels for NVIDIA GPUs, assembled by ptxas")),
     cl::init(Emit::Object), cl::cat(category));
 
+static cl::opt<int64_t> splits(
+    "splits",
+    cl::desc("Token ranges per query token, attended to independently "
+             "(default: by the schedules or the cost model; 1 on a GPU)"),
+    cl::cat(category));
 static cl::opt<int64_t>
-    splits("splits",
-           cl::desc("Token ranges per sequence, attended to independently"),
-           cl::init(getDefaults().splits), cl::cat(category));
-static cl::opt<int64_t> tileTokens("tile-tokens",
-                                   cl::desc("Most tokens in a tile"),
-                                   cl::init(getDefaults().tileTokens),
-                                   cl::cat(category));
+    tileTokens("tile-tokens",
+               cl::desc("Most tokens in a tile (default: by the schedules or "
+                        "the cost model; 64 on a GPU)"),
+               cl::cat(category));
+static cl::opt<int64_t>
+    prefetch("prefetch",
+             cl::desc("How many tiles ahead lines are prefetched, 0 for none "
+                      "(default: by the schedules or the cost model)"),
+             cl::cat(category));
+static cl::opt<int64_t>
+    threads("for-threads",
+            cl::desc("Threads that calls run on, which splits are chosen for "
+                     "(default: 1)"),
+            cl::init(getDefaults().threads), cl::cat(category));
+static cl::opt<std::string>
+    schedules("schedules",
+              cl::desc("Schedules that `python -m kvq_mlir tune` has written"),
+              cl::value_desc("file"), cl::cat(category));
 static cl::opt<int64_t>
     vectorWidth("vector-width",
                 cl::desc("Elements of f32 in a vector register (default: the "
@@ -107,7 +123,7 @@ static cl::opt<int64_t> blockSize("block-size",
 //===----------------------------------------------------------------------===//
 
 static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
-  if (option >= 1)
+  if (option >= 1 || option.getNumOccurrences() == 0)
     return llvm::Error::success();
   return llvm::createStringError("--" + option.ArgStr +
                                  ": expected at least 1, got " +
@@ -115,15 +131,24 @@ static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
 }
 
 static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
+  if (!schedules.empty() && vectorWidth.getNumOccurrences() != 0)
+    return llvm::createStringError("--vector-width: expected without "
+                                   "--schedules, whose entries have one");
   kvq::CPUPipelineOptions options;
-  options.splits = splits;
-  options.tileTokens = tileTokens;
+  if (splits.getNumOccurrences() != 0)
+    options.splits = splits;
+  if (tileTokens.getNumOccurrences() != 0)
+    options.tileTokens = tileTokens;
+  if (prefetch.getNumOccurrences() != 0)
+    options.prefetch = prefetch;
+  options.threads = threads;
+  options.schedules = schedules;
   options.openMP = openMP;
-  auto machine =
-      kvq::CPUTarget::get(cpu, features, target).createTargetMachine();
+  kvq::CPUTarget processor = kvq::CPUTarget::get(cpu, features, target);
+  auto machine = processor.createTargetMachine();
   if (!machine)
     return machine.takeError();
-  kvq::setProcessorOptions(options, **machine);
+  kvq::setProcessorOptions(options, processor, **machine);
   if (vectorWidth.getNumOccurrences() != 0)
     options.vectorWidth = vectorWidth;
   if (llvm::Error error = kvq::lowerForCPU(module, options))
@@ -150,9 +175,17 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   if (openMP)
     return llvm::createStringError("--openmp: expected with --emit=llvm, "
                                    "asm or obj; a GPU has threads of its own");
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &prefetch, &threads, &schedules})
+    if (option->getNumOccurrences() != 0)
+      return llvm::createStringError(
+          "--" + option->ArgStr +
+          ": expected with --emit=llvm, asm or obj; it is for processors");
   kvq::NVVMPipelineOptions options;
-  options.splits = splits;
-  options.tileTokens = tileTokens;
+  if (splits.getNumOccurrences() != 0)
+    options.splits = splits;
+  if (tileTokens.getNumOccurrences() != 0)
+    options.tileTokens = tileTokens;
   options.blockSize = blockSize;
   options.chip = chip;
   options.ptx = ptxVersion;
@@ -191,7 +224,7 @@ static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
 
 static llvm::Error compile() {
   for (const cl::opt<int64_t> *option :
-       {&splits, &tileTokens, &vectorWidth, &blockSize})
+       {&splits, &tileTokens, &vectorWidth, &blockSize, &threads})
     if (llvm::Error error = checkAtLeastOne(*option))
       return error;
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputName, /*IsText=*/true);

@@ -23,6 +23,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
       remainders use narrower vectors, dynamic ones scalar loops.
     - A block of parallel iterations is written out at once, so that it shares
       loads and conversions. Accumulators of reductions stay in registers.
+    - A copy of rows to columns reads a register of each of some rows and shuffles
+      them.
     - Where lanes are reduced, the accumulators of a block are reduced together
       by shuffles; results that are neighbours in memory are stored together.
     - A `vector.extract` from a constant vector, at a position that an integer is
@@ -72,7 +74,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
-           "Elements of f32 in a vector register, a power of two">,
+           "Elements of f32 in a vector register, a power of two (a function's "
+           "schedule goes before it)">,
     Option<"byteProducts", "byte-products", "::mlir::kvq::ByteProducts",
            /*default=*/"::mlir::kvq::ByteProducts::None",
            "The instruction for sums of four products of bytes",
@@ -166,6 +169,11 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
 
     Numerics: changes nothing.
   }];
+  let options = [
+    Option<"distance", "distance", "int64_t", /*default=*/"1",
+           "Tiles between the one that is read and the one that is prefetched, "
+           "0 for no prefetches (a function's schedule goes before it)">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];

@@ -9,36 +9,54 @@
 #define KVQ_PIPELINES_PIPELINES_H
 
 #include "kvq/Conversion/ByteProducts.h"
+#include "kvq/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
 namespace mlir::kvq {
 
-/// Options of `kvq-tile-pipeline`.
+/// Options of `kvq-tile-pipeline`: what schedules are made from.
 struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> splits{
       *this, "splits",
-      llvm::cl::desc("Token ranges per sequence, attended to independently"),
-      llvm::cl::init(1)};
+      llvm::cl::desc("Token ranges of a query token, attended to independently "
+                     "(0: by the file or the cost model)"),
+      llvm::cl::init(0)};
   PassOptions::Option<int64_t> tileTokens{
-      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
-      llvm::cl::init(64)};
-};
-
-/// Options of `kvq-cpu-pipeline`.
-struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
-  PassOptions::Option<int64_t> splits{
-      *this, "splits",
-      llvm::cl::desc("Token ranges per sequence, attended to independently"),
+      *this, "tile-tokens",
+      llvm::cl::desc(
+          "Most tokens in a tile (0: by the file or the cost model)"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> prefetch{
+      *this, "prefetch",
+      llvm::cl::desc("How many tiles ahead lines are prefetched (-1: by the "
+                     "file or the cost model)"),
+      llvm::cl::init(-1)};
+  PassOptions::Option<int64_t> threads{
+      *this, "threads", llvm::cl::desc("Threads that a call runs on"),
       llvm::cl::init(1)};
-  PassOptions::Option<int64_t> tileTokens{
-      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
-      llvm::cl::init(64)};
   PassOptions::Option<int64_t> vectorWidth{
       *this, "vector-width",
       llvm::cl::desc("Elements of f32 in a vector register"),
       llvm::cl::init(8)};
+  PassOptions::Option<int64_t> l1Bytes{
+      *this, "l1-bytes", llvm::cl::desc("Bytes of a core's first data cache"),
+      llvm::cl::init(32 << 10)};
+  PassOptions::Option<int64_t> l2Bytes{
+      *this, "l2-bytes", llvm::cl::desc("Bytes of a core's second cache"),
+      llvm::cl::init(512 << 10)};
+  PassOptions::Option<std::string> schedules{
+      *this, "schedules", llvm::cl::desc("Schedules that tune has written"),
+      llvm::cl::init("")};
+  PassOptions::Option<std::string> cpu{
+      *this, "cpu",
+      llvm::cl::desc("Processor, as LLVM names it, whose schedules hold"),
+      llvm::cl::init("")};
+};
+
+/// Options of `kvq-cpu-pipeline`.
+struct CPUPipelineOptions : TilePipelineOptions {
   PassOptions::Option<ByteProducts> byteProducts{
       *this, "byte-products",
       llvm::cl::desc("The instruction for sums of four products of bytes"),
@@ -112,9 +130,11 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
       llvm::cl::init("")};
 };
 
-/// Attention over caches to tile-sized structured ops on tensors. Neutral to
-/// the target: the CPU and the GPU pipeline both begin with it.
-void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
+/// Attention over caches to tile-sized structured ops on tensors. The CPU and
+/// the GPU pipeline both begin with it: the target is what layouts that are
+/// left open are chosen for, and schedules.
+void buildTilePipeline(OpPassManager &pm, LayoutTarget target,
+                       const AssignSchedulePassOptions &schedule);
 
 /// Tensors to buffers, over function borders, in place. Scratch of a static
 /// size comes to lie on the stack; what stays on the heap is freed. Results

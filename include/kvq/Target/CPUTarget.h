@@ -53,6 +53,16 @@ struct CPUFeatures {
   static CPUFeatures get(const llvm::TargetMachine &machine);
 };
 
+/// Bytes of the data caches of a core.
+struct DataCaches {
+  int64_t l1, l2;
+};
+
+/// Those of this machine, where `target` is its processor and they are known;
+/// otherwise what LLVM takes processors like `machine` for.
+DataCaches getDataCaches(const CPUTarget &target,
+                         const llvm::TargetMachine &machine);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_TARGET_CPUTARGET_H

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 
 #include "../ApproximateMath.h"
 #include "CollapseAxes.h"
@@ -95,6 +96,9 @@ struct ConvertKVQToVectorPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (auto schedule =
+            getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName))
+      vectorWidth = schedule.getVectorWidth().value_or(vectorWidth);
     if (vectorWidth < 1 || !llvm::isPowerOf2_64(vectorWidth)) {
       emitError(getOperation()->getLoc())
           << "expected a power of two as vector-width, found "

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -198,9 +199,10 @@ static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
   return {begin, arith::MinSIOp::create(b, loc, next, end)};
 }
 
-/// Prefetches what follows `part` in the next iteration of `loop`.
+/// Prefetches what follows `part` in the iteration of `loop` that is `distance`
+/// behind.
 static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
-                         scf::ForOp loop) {
+                         scf::ForOp loop, int64_t distance) {
   OpBuilder b(part);
   Location loc = part.getLoc();
   ArrayRef<int64_t> shape = part.getSourceType().getShape();
@@ -211,10 +213,13 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  // Elements of the rows of the next tile: none behind the last tile.
+  auto multiply = [&](Value value) -> Value {
+    return b.createOrFold<arith::MulIOp>(loc, value, bind(distance));
+  };
+  // Elements of the rows of that tile: none behind the last tile.
   Value zero = bind(0);
-  Value next =
-      arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep());
+  Value next = arith::AddIOp::create(b, loc, loop.getInductionVar(),
+                                     multiply(loop.getStep()));
   Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), next);
   Value rows = arith::MinSIOp::create(b, loc, left,
                                       tokens.isTile ? bind(1) : loop.getStep());
@@ -232,7 +237,8 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value flat =
       memref::CollapseShapeOp::create(b, loc, part.getSource(), groups);
   Value row = arith::AddIOp::create(b, loc, at.back(),
-                                    tokens.isTile ? bind(1) : loop.getStep());
+                                    tokens.isTile ? bind(distance)
+                                                  : multiply(loop.getStep()));
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
   SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
   constexpr int64_t kFewLines = 16;
@@ -257,6 +263,18 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    int64_t ahead = distance;
+    if (auto schedule =
+            getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName))
+      ahead = schedule.getPrefetch().value_or(ahead);
+    if (ahead < 0) {
+      emitError(getOperation()->getLoc())
+          << "kvq-prefetch-tiles: expected a distance of at least 0 tiles, got "
+          << ahead;
+      return signalPassFailure();
+    }
+    if (ahead == 0)
+      return markAllAnalysesPreserved();
     SmallVector<memref::SubViewOp> parts;
     getOperation()->walk([&](memref::SubViewOp part) {
       if (isa<BlockArgument>(part.getSource()))
@@ -267,7 +285,7 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
       if (!loop)
         continue;
       if (std::optional<TokenAxis> axis = getTokenAxis(part, loop))
-        prefetchNext(part, *axis, loop);
+        prefetchNext(part, *axis, loop, ahead);
     }
   }
 };

@@ -368,7 +368,8 @@ LogicalResult FormatFinder::findZeros(const Metadata &scales) {
 
 LayoutAttr FormatFinder::makeLayout(CodeOrder order) const {
   return LayoutAttr::get(tracer.context, order, order, shape.bias != 0,
-                         CodeBlock(), RecordScope::None, {}, TileOrder());
+                         CodeBlock(), RecordScope::None, {}, TileOrder(),
+                         /*open=*/false);
 }
 
 /// Null, with the reason, where there is no such format.

@@ -61,6 +61,8 @@ LogicalResult SideMatcher::addCodes(TracedElement element,
   if (failed(tracer.skipMoves(element)))
     return failure();
   unpack = element.value.getDefiningOp<UnpackOp>();
+  if (format.hasOpenLayout())
+    return tracer.fail("its format leaves open how bytes lie (layout = auto)");
   int64_t headDim = getShape(element.value).back();
   Type type = getElementTypeOrSelf(element.value);
   RowLayout layout = format.getRowLayout(headDim, type);

@@ -92,6 +92,14 @@ private:
   void storeOutput(const Item &item, const State &state, Value output);
   void storeLse(const Item &item, const State &state, Value output);
 
+  /// The tile that the op's schedule asks for; null without.
+  IntegerAttr getTile() {
+    std::optional<int64_t> tile;
+    if (ScheduleAttr schedule = op.getScheduleAttr())
+      tile = schedule.getTile();
+    return tile ? b.getI64IntegerAttr(*tile) : IntegerAttr();
+  }
+
   Value getIndex(OpFoldResult value) {
     return getValueOrCreateConstantIndexOp(b, loc, value);
   }
@@ -241,8 +249,8 @@ State AttentionSplitter::attend(const Item &item, Value begin, Value end,
       op.getSlopes() ? getIndex(getVisible(item).getPosition()) : Value(),
       loadMask(item), op.getCos(), op.getSin(), op.getSoftcapAttr(),
       op.getValueChannelsAttr(), op.getRopeStyleAttr(),
-      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
-      /*tile=*/nullptr, /*withinPages=*/false, op.getQueryCodesAttr());
+      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr, getTile(),
+      /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }
@@ -477,9 +485,33 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
     for (AttentionOp op : ops) {
       if (failed(expectCaches(op)))
         return signalPassFailure();
+      std::optional<int64_t> own;
+      if (ScheduleAttr schedule = op.getScheduleAttr()) {
+        own = schedule.getSplits();
+        if (failed(passOn(schedule, op)))
+          return signalPassFailure();
+      }
       rewriter.setInsertionPoint(op);
-      AttentionSplitter(rewriter, op, splits).run();
+      AttentionSplitter(rewriter, op, own.value_or(splits)).run();
     }
+  }
+
+  /// The fields of a schedule that are those of loops, of all of a function
+  /// alike, to the function.
+  LogicalResult passOn(ScheduleAttr schedule, AttentionOp op) {
+    if (!schedule.getVectorWidth() && !schedule.getPrefetch())
+      return success();
+    auto loops =
+        ScheduleAttr::get(&getContext(), /*tile=*/std::nullopt,
+                          /*splits=*/std::nullopt, schedule.getVectorWidth(),
+                          schedule.getPrefetch());
+    auto other = getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+    if (other && other != loops)
+      return op.emitOpError("expected vector width and prefetch distance of "
+                            "the function's others, ")
+             << other << ", got " << loops;
+    getOperation()->setAttr(kScheduleAttrName, loops);
+    return success();
   }
 
   /// Attention over float tensors has no lowering: it would read a cache that
@@ -492,6 +524,9 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
                << name << ", got " << operand.getType()
                << ": attention over tensors has no unfused lowering "
                   "(kvq-fuse-dequantize did not make it one over caches)";
+      else if (failed(verifyAssignedLayout(op,
+                                           cast<CacheType>(operand.getType()))))
+        return failure();
     return success();
   }
 };

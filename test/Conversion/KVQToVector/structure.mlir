@@ -67,13 +67,14 @@ func.func @values(%p: memref<4x?xf32>, %v: memref<?x32xi8>, %out: memref<4x32xf3
 
 // -----
 
-// 36 elements: four vectors of 8, then one of 4. A dynamic extent: vectors,
-// then scalars.
+// 36 elements: four vectors of 8, then one of 4. A dynamic extent: four vectors
+// at a time, vectors, then scalars.
 
 // CHECK-LABEL: func @remainders
-// CHECK:       scf.for %{{.*}} = %c0 to %c32 step %c8
-// CHECK:         vector.store {{.*}} : memref<36xf32>, vector<8xf32>
+// CHECK-COUNT-4: vector.store {{.*}} : memref<36xf32>, vector<8xf32>
 // CHECK:       vector.store %{{.*}}[%c32] : memref<36xf32>, vector<4xf32>
+// CHECK:       scf.for {{.*}} step %c32
+// CHECK-COUNT-4: vector.store {{.*}} : memref<?xf32>, vector<8xf32>
 // CHECK:       scf.for {{.*}} step %c8
 // CHECK:         vector.store {{.*}} : memref<?xf32>, vector<8xf32>
 // CHECK:       scf.for {{.*}} step %c1
