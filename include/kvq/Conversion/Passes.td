@@ -145,7 +145,7 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     rows, or one tile of a layout) is prefetched for the tile after it, line by line,
     where there is one: in front of the part, or, if it is read in loops, a few lines
     in each iteration of all but the innermost one, since many at a time would wait
-    for each other.
+    for each other; where these are few, also in the innermost one.
     Rows that pages or groups of several tokens place otherwise are left to the
     processor.
 
