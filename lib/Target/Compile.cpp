@@ -77,6 +77,7 @@ llvm::Error kvq::runPipeline(ModuleOp module, StringRef pipeline) {
 }
 
 void kvq::setProcessorOptions(CPUPipelineOptions &options,
+                              const CPUTarget &target,
                               const llvm::TargetMachine &machine) {
   CPUFeatures features = CPUFeatures::get(machine);
   options.vectorWidth = features.vectorWidth;
@@ -84,6 +85,10 @@ void kvq::setProcessorOptions(CPUPipelineOptions &options,
   options.expandHalf = !features.hasHalf;
   options.expandRounding = !features.hasRounding;
   options.expandFMA = !features.hasFMA;
+  DataCaches caches = getDataCaches(target, machine);
+  options.l1Bytes = caches.l1;
+  options.l2Bytes = caches.l2;
+  options.cpu = target.cpu;
 }
 
 llvm::Error kvq::lowerForCPU(ModuleOp module,

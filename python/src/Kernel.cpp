@@ -289,15 +289,11 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.prefetch = *prefetch;
     std::unique_ptr<llvm::TargetMachine> machine =
         unwrap(target.createTargetMachine());
-    setProcessorOptions(options, *machine);
+    setProcessorOptions(options, target, *machine);
     if (vectorWidth)
       options.vectorWidth = *vectorWidth;
-    DataCaches caches = getDataCaches(target, *machine);
-    options.l1Bytes = caches.l1;
-    options.l2Bytes = caches.l2;
     options.threads = threads;
     options.schedules = schedules;
-    options.cpu = target.cpu;
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }

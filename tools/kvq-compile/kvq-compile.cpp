@@ -148,13 +148,9 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   auto machine = processor.createTargetMachine();
   if (!machine)
     return machine.takeError();
-  kvq::setProcessorOptions(options, **machine);
+  kvq::setProcessorOptions(options, processor, **machine);
   if (vectorWidth.getNumOccurrences() != 0)
     options.vectorWidth = vectorWidth;
-  kvq::DataCaches caches = kvq::getDataCaches(processor, **machine);
-  options.l1Bytes = caches.l1;
-  options.l2Bytes = caches.l2;
-  options.cpu = processor.cpu;
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;
