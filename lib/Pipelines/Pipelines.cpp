@@ -87,6 +87,8 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createConvertKVQToVectorPass(
       {options.vectorWidth, options.byteProducts}));
   pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
+  pm.addNestedPass<func::FuncOp>(createExpandFloatsPass(
+      {options.expandHalf, options.expandRounding, options.expandFMA}));
   buildVectorToLLVMPipeline(pm, options.openMP);
 }
 

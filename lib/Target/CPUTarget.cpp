@@ -24,12 +24,14 @@
 
 using namespace mlir::kvq;
 
-static void initializeNativeTarget() {
+static void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
   });
 }
 
@@ -42,8 +44,18 @@ CPUTarget CPUTarget::getHost() {
           llvm::sys::getHostCPUName().str(), llvm::join(features, ",")};
 }
 
-CPUTarget CPUTarget::get(llvm::StringRef cpu, llvm::StringRef features) {
+CPUTarget CPUTarget::get(llvm::StringRef cpu, llvm::StringRef features,
+                         llvm::StringRef triple) {
   CPUTarget target = getHost();
+  if (!triple.empty()) {
+    target.triple = llvm::Triple::normalize(triple);
+    llvm::Triple other(target.triple),
+        host(llvm::sys::getDefaultTargetTriple());
+    if (other.getArch() != host.getArch()) {
+      target.cpu = other.isX86() ? "x86-64" : "generic";
+      target.features.clear();
+    }
+  }
   if (!cpu.empty()) {
     target.cpu = cpu.str();
     target.features.clear(); // those of the host are not this one's
@@ -80,13 +92,17 @@ static llvm::Error checkNames(const CPUTarget &target,
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 CPUTarget::createTargetMachine() const {
-  initializeNativeTarget();
+  initializeTargets();
   llvm::Triple parsedTriple(triple);
   std::string error;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(parsedTriple, error);
   if (!target)
-    return llvm::createStringError(error);
+    return llvm::createStringError("expected a target that LLVM knows, got '" +
+                                   triple + "': " + error);
+  if (parsedTriple.isGPU())
+    return llvm::createStringError("expected the target of a CPU, got '" +
+                                   triple + "'");
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       target->createMCSubtargetInfo(parsedTriple, "", ""));
   if (llvm::Error unknown = checkNames(*this, *known))
@@ -115,7 +131,7 @@ askMachine(const llvm::TargetMachine &machine,
   ask(machine.getTargetTransformInfo(*function));
 }
 
-int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
+static int64_t getVectorWidth(const llvm::TargetMachine &machine) {
   constexpr uint64_t kBits = 32;
   uint64_t width = 1;
   askMachine(machine, [&](const llvm::TargetTransformInfo &info) {
@@ -147,12 +163,35 @@ DataCaches mlir::kvq::getDataCaches(const CPUTarget &target,
   return caches;
 }
 
-ByteProducts mlir::kvq::getByteProducts(const llvm::TargetMachine &machine) {
-  if (!machine.getTargetTriple().isX86())
-    return ByteProducts::None;
-  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
-  if (info->checkFeatures("+avx512vnni,+avx512vl"))
+static ByteProducts getX86ByteProducts(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+avx512vnni,+avx512vl"))
     return ByteProducts::AVX512VNNI;
-  return info->checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
-                                         : ByteProducts::None;
+  return info.checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
+                                        : ByteProducts::None;
+}
+
+static ByteProducts getNeonByteProducts(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+i8mm"))
+    return ByteProducts::NeonMixedDot;
+  return info.checkFeatures("+dotprod") ? ByteProducts::NeonDot
+                                        : ByteProducts::None;
+}
+
+CPUFeatures CPUFeatures::get(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
+  const llvm::Triple &triple = machine.getTargetTriple();
+  // What is not known to be there is written out, which is right everywhere.
+  CPUFeatures features = {getVectorWidth(machine), ByteProducts::None,
+                          /*hasHalf=*/false, /*hasRounding=*/false,
+                          /*hasFMA=*/false};
+  if (triple.isX86()) {
+    features.byteProducts = getX86ByteProducts(info);
+    features.hasHalf = info.checkFeatures("+f16c");
+    features.hasRounding = info.checkFeatures("+sse4.1");
+    features.hasFMA = info.checkFeatures("+fma");
+  } else if (triple.isAArch64()) {
+    features.byteProducts = getNeonByteProducts(info);
+    features.hasHalf = features.hasRounding = features.hasFMA = true;
+  }
+  return features;
 }

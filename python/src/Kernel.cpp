@@ -289,14 +289,11 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.prefetch = *prefetch;
     std::unique_ptr<llvm::TargetMachine> machine =
         unwrap(target.createTargetMachine());
-    options.vectorWidth = vectorWidth ? *vectorWidth : getVectorWidth(*machine);
-    DataCaches caches = getDataCaches(target, *machine);
-    options.l1Bytes = caches.l1;
-    options.l2Bytes = caches.l2;
+    setProcessorOptions(options, target, *machine);
+    if (vectorWidth)
+      options.vectorWidth = *vectorWidth;
     options.threads = threads;
     options.schedules = schedules;
-    options.cpu = target.cpu;
-    options.byteProducts = getByteProducts(*machine);
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }
@@ -338,8 +335,9 @@ void python::bindKernel(nb::module_ &module) {
   module.def(
       "vector_width",
       [] {
-        return getVectorWidth(
-            *unwrap(CPUTarget::getHost().createTargetMachine()));
+        return CPUFeatures::get(
+                   *unwrap(CPUTarget::getHost().createTargetMachine()))
+            .vectorWidth;
       },
       "Elements of f32 in a vector register of this processor.");
   module.def("choose_splits", &chooseSplits, nb::arg("items"),

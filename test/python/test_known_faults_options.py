@@ -477,7 +477,14 @@ func.func @f(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x
       outs(%q : tensor<1x2x1x64xf32>) {{scale = 1.0 : f32, query_codes = i8}} -> tensor<1x2x1x64xf32>
   return %0 : tensor<1x2x1x64xf32>
 }}"""
+# Codes are rounded.
+APPEND_STEP = """!c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+func.func @f(%x: tensor<1x2x?x64xf16>, %c: !c, %n: tensor<1xi64>) -> !c {
+  %0 = kvq.append ins(%x : tensor<1x2x?x64xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+  return %0 : !c
+}"""
 BYTES = "kvq-tile-pipeline{tile-tokens=16},kvq-bufferize-pipeline"
+VECTORS = f"{BUFFERS},func.func(convert-kvq-to-vector)"
 # Of each option: the passes with "{}" for the options of the one in question, and two settings.
 OPTIONS = {
     "convert-kvq-to-gpu.block-size": (f"{BUFFERS},func.func(convert-kvq-to-gpu{{}})", "64", "128"),
@@ -489,6 +496,12 @@ OPTIONS = {
     "kvq-tile-attention.tile-tokens": (
         *("kvq-apply-policy,func.func(kvq-split-tokens,kvq-tile-attention{})", "64", "32"),
     ),
+    "kvq-expand-floats.fma": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-expand-floats.half": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-expand-floats.rounding": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-cpu-pipeline.expand-fma": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.expand-half": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.expand-rounding": ("kvq-cpu-pipeline{}", "0", "1"),
     **{
         f"{name}.{option}": (passes, *settings)
         for name, passes in {
@@ -566,6 +579,8 @@ def with_option(passes: str, option: str, value: str) -> str:
 
 
 def step_for(name: str) -> str:
+    if "rounding" in name:
+        return APPEND_STEP
     if "byte-products" in name:
         return BYTES_STEP
     return GPU_STEP if "gpu" in name or "nvvm" in name else STEP

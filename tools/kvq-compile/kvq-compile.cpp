@@ -26,7 +26,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class Emit { LLVM, Object, PTX, Cubin };
+enum class Emit { LLVM, Assembly, Object, PTX, Cubin };
 } // namespace
 
 /// Where the defaults of the pipeline's options come from.
@@ -46,6 +46,7 @@ static cl::opt<std::string> outputName("o", cl::desc("Output file"),
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"),
     cl::values(clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR, as text"),
+               clEnumValN(Emit::Assembly, "asm", "assembly of the target"),
                clEnumValN(Emit::Object, "obj", "an object file"),
                clEnumValN(Emit::PTX, "ptx", "kernels for NVIDIA GPUs, as text"),
                clEnumValN(Emit::Cubin, "cubin",
@@ -85,6 +86,11 @@ static cl::opt<bool> openMP(
     "openmp",
     cl::desc("Deal work items out to the threads of OpenMP (link with -lomp)"),
     cl::init(getDefaults().openMP), cl::cat(category));
+static cl::opt<std::string>
+    target("target",
+           cl::desc("Triple, such as aarch64-linux-gnu (default: this "
+                    "machine's)"),
+           cl::value_desc("triple"), cl::cat(category));
 static cl::opt<std::string>
     cpu("cpu", cl::desc("Processor, as LLVM names it (default: this one)"),
         cl::cat(category));
@@ -138,18 +144,13 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   options.threads = threads;
   options.schedules = schedules;
   options.openMP = openMP;
-  kvq::CPUTarget target = kvq::CPUTarget::get(cpu, features);
-  auto machine = target.createTargetMachine();
+  kvq::CPUTarget processor = kvq::CPUTarget::get(cpu, features, target);
+  auto machine = processor.createTargetMachine();
   if (!machine)
     return machine.takeError();
-  kvq::DataCaches caches = kvq::getDataCaches(target, **machine);
-  options.l1Bytes = caches.l1;
-  options.l2Bytes = caches.l2;
-  options.cpu = target.cpu;
-  options.vectorWidth = vectorWidth.getNumOccurrences() != 0
-                            ? vectorWidth
-                            : kvq::getVectorWidth(**machine);
-  options.byteProducts = kvq::getByteProducts(**machine);
+  kvq::setProcessorOptions(options, processor, **machine);
+  if (vectorWidth.getNumOccurrences() != 0)
+    options.vectorWidth = vectorWidth;
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;
@@ -161,23 +162,25 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
     (*llvmModule)->print(os, nullptr);
     return llvm::Error::success();
   }
-  auto object = kvq::emitObject(**llvmModule, **machine);
-  if (!object)
-    return object.takeError();
-  os << (*object)->getBuffer();
+  auto code = emitKind == Emit::Assembly
+                  ? kvq::emitAssembly(**llvmModule, **machine)
+                  : kvq::emitObject(**llvmModule, **machine);
+  if (!code)
+    return code.takeError();
+  os << (*code)->getBuffer();
   return llvm::Error::success();
 }
 
 static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   if (openMP)
-    return llvm::createStringError("--openmp: expected with --emit=llvm or "
-                                   "obj; a GPU has threads of its own");
+    return llvm::createStringError("--openmp: expected with --emit=llvm, "
+                                   "asm or obj; a GPU has threads of its own");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &prefetch, &threads, &schedules})
     if (option->getNumOccurrences() != 0)
       return llvm::createStringError(
           "--" + option->ArgStr +
-          ": expected with --emit=llvm or obj; it is for processors");
+          ": expected with --emit=llvm, asm or obj; it is for processors");
   kvq::NVVMPipelineOptions options;
   if (splits.getNumOccurrences() != 0)
     options.splits = splits;
@@ -205,6 +208,7 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
 static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
   switch (emitKind) {
   case Emit::LLVM:
+  case Emit::Assembly:
   case Emit::Object:
     return emitForCPU(module, os);
   case Emit::PTX:

@@ -85,13 +85,56 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
              clEnumValN(::mlir::kvq::ByteProducts::AVXVNNI, "avxvnni",
                         "vpdpbusd of up to 256 bits"),
              clEnumValN(::mlir::kvq::ByteProducts::AVX512VNNI, "avx512vnni",
-                        "vpdpbusd of up to 512 bits"))}]>
+                        "vpdpbusd of up to 512 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::NeonDot, "dotprod",
+                        "sdot of 128 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::NeonMixedDot, "i8mm",
+                        "usdot of 128 bits"))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def ExpandFloatsPass : Pass<"kvq-expand-floats"> {
+  let summary = "Writes out what a processor has no instruction for";
+  let description = [{
+    LLVM calls the library for each lane of what a target lacks. What the options
+    name becomes arithmetic on numbers or vectors:
+
+    - `half`: `arith.extf` from f16 to f32 and `arith.truncf` back, by shifts and one
+      product or sum of f32.
+    - `rounding`: `math.roundeven`, `math.ceil` and `math.floor` of f32, by adding
+      and subtracting 2^23.
+    - `fma`: a `math.fma` with the flag `afn`, those of polynomials, becomes a product
+      and a sum. Others, where rules of codes ask for a single rounding, stay.
+
+    Of test/Conversion/expand-floats.mlir, abridged:
+
+    ```mlir
+    %0 = arith.extf %x : vector<8xf16> to vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %bits = arith.extui %h : vector<8xi16> to vector<8xi32>     // %h: the bits of %x
+    %m = arith.shli %low, %c13 : vector<8xi32>                  // %low: without the sign
+    %scaled = arith.mulf %f, %cst : vector<8xf32>               // %f: %m as f32; 2^112
+    …
+    ```
+
+    Numerics: bit-exact (but for the payload of NaN), `fma` rounds twice.
+  }];
+  let options = [
+    Option<"half", "half", "bool", /*default=*/"false",
+           "Conversions between f16 and f32">,
+    Option<"rounding", "rounding", "bool", /*default=*/"false",
+           "Rounding of f32 to integers">,
+    Option<"fma", "fma", "bool", /*default=*/"false",
+           "Fused multiply-adds of approximations">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {

@@ -73,7 +73,22 @@ struct CPUPipelineOptions : TilePipelineOptions {
           clEnumValN(ByteProducts::AVXVNNI, "avxvnni",
                      "vpdpbusd of up to 256 bits"),
           clEnumValN(ByteProducts::AVX512VNNI, "avx512vnni",
-                     "vpdpbusd of up to 512 bits"))};
+                     "vpdpbusd of up to 512 bits"),
+          clEnumValN(ByteProducts::NeonDot, "dotprod", "sdot of 128 bits"),
+          clEnumValN(ByteProducts::NeonMixedDot, "i8mm", "usdot of 128 bits"))};
+  PassOptions::Option<bool> expandHalf{
+      *this, "expand-half",
+      llvm::cl::desc("Write out conversions of f16: the target has none"),
+      llvm::cl::init(false)};
+  PassOptions::Option<bool> expandRounding{
+      *this, "expand-rounding",
+      llvm::cl::desc("Write out rounding to integers: the target has none"),
+      llvm::cl::init(false)};
+  PassOptions::Option<bool> expandFMA{
+      *this, "expand-fma",
+      llvm::cl::desc("Multiply and add apart in polynomials: the target does "
+                     "not at once"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> openMP{
       *this, "openmp",
       llvm::cl::desc("Deal work items out to the threads of OpenMP"),
