@@ -181,6 +181,28 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def DealOutWorkItemsPass : Pass<"kvq-deal-out-work-items"> {
+  let summary = "Has threads of OpenMP take work items as they are done with others";
+  let description = [{
+    Gives every `omp.wsloop` without a schedule a dynamic one. Sequences of a batch
+    are of different lengths, so that items take different times; and a thread that
+    the system holds up does not hold up the others' share.
+
+    Of test/Conversion/deal-out-work-items.mlir:
+
+    ```mlir
+    omp.wsloop {
+    ```
+    becomes
+    ```mlir
+    omp.wsloop schedule(dynamic) {
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = ["::mlir::omp::OpenMPDialect"];
+}
+
 def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
   let summary = "Converts parallel loops over work items to GPU kernels";
   let description = [{
