@@ -148,8 +148,8 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     for each other; where these are few, also in the innermost one.
     Where a loop over heads is in between, each of whose rows lie beside the others'
     (`token_major` caches, `heads_inside`), each head prefetches its share of the rows
-    of all heads that come next. Rows that pages or groups of several tokens place
-    otherwise are left to the processor.
+    of all heads that come next. Of rows in pages the page of the next tile is looked
+    up. Rows that groups of several tokens place otherwise are left to the processor.
 
     Of test/Conversion/KVQToVector/prefetch-tiles.mlir, abridged:
 

@@ -10,15 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NextBytes.h"
+
 #include "kvq/Conversion/Passes.h"
 #include "kvq/IR/KVQ.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
@@ -33,99 +30,6 @@ using namespace mlir::kvq;
 
 /// Bytes of a cache line.
 static constexpr int64_t kLine = 64;
-
-/// Whether `value` follows from the iteration of `loop`.
-static bool advancesWith(Value value, scf::ForOp loop) {
-  if (value == loop.getInductionVar())
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (!op || !loop->isProperAncestor(op))
-    return false;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.inclusive = true;
-  options.filter = [&](Operation *inner) {
-    return loop->isProperAncestor(inner);
-  };
-  SetVector<Operation *> slice;
-  if (failed(getBackwardSlice(op, &slice, options)))
-    return true;
-  return llvm::any_of(slice, [&](Operation *inner) {
-    return llvm::is_contained(inner->getOperands(), loop.getInductionVar());
-  });
-}
-
-/// Whether `value` is the iteration of `loop`, but for a shift that is the same
-/// in all of them, and for bounds.
-static bool isIterationOf(Value value, scf::ForOp loop) {
-  if (value == loop.getInductionVar())
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<affine::AffineMaxOp, arith::MaxSIOp>(op))
-    return llvm::count_if(op->getOperands(), [&](Value operand) {
-             return isIterationOf(operand, loop);
-           }) == 1;
-  if (auto sub = dyn_cast_or_null<arith::SubIOp>(op))
-    return isIterationOf(sub.getLhs(), loop) &&
-           !advancesWith(sub.getRhs(), loop);
-  return false;
-}
-
-namespace {
-
-/// How parts of a buffer follow each other in the iterations of a loop.
-struct TokenAxis {
-  unsigned axis;
-  /// Whether an iteration takes one whole row of the axis, a tile of a layout;
-  /// otherwise a row for each step of the loop.
-  bool isTile;
-};
-
-} // namespace
-
-/// The axis of `part` along which tiles follow each other: its rows are
-/// contiguous, and nothing else advances.
-static std::optional<TokenAxis> getTokenAxis(memref::SubViewOp part,
-                                             scf::ForOp loop) {
-  std::optional<TokenAxis> found;
-  for (auto [index, offset] : llvm::enumerate(part.getMixedOffsets())) {
-    auto value = dyn_cast<Value>(offset);
-    if (!value || !advancesWith(value, loop))
-      continue;
-    bool isTile = false;
-    if (auto division = value.getDefiningOp<arith::DivUIOp>())
-      if (getConstantIntValue(division.getRhs()) ==
-          getConstantIntValue(loop.getStep())) {
-        isTile = true;
-        value = division.getLhs();
-      }
-    if (found || !isIterationOf(value, loop))
-      return std::nullopt;
-    found = TokenAxis{static_cast<unsigned>(index), isTile};
-  }
-  MemRefType source = part.getSourceType();
-  if (!found || !part.hasUnitStride() || !source.getLayout().isIdentity() ||
-      getConstantIntValue(part.getMixedSizes()[found->axis]).has_value() !=
-          found->isTile ||
-      found->axis + 1 == source.getRank())
-    return std::nullopt;
-  for (unsigned inner = found->axis + 1; inner < source.getRank(); ++inner)
-    if (source.isDynamicDim(inner) ||
-        getConstantIntValue(part.getMixedSizes()[inner]) !=
-            source.getDimSize(inner))
-      return std::nullopt;
-  return found;
-}
-
-/// Iterations of a loop whose bounds are known; 0 where they are not.
-static int64_t countTrips(scf::ForOp loop) {
-  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
-                         upper = getConstantIntValue(loop.getUpperBound()),
-                         step = getConstantIntValue(loop.getStep());
-  if (!lower || !upper || !step || *upper <= *lower)
-    return 0;
-  return llvm::divideCeil(*upper - *lower, *step);
-}
 
 /// The loops of the first read of `part`, innermost first; none where it is not
 /// in loops alone.
@@ -239,144 +143,6 @@ static Value getFirst(OpBuilder &b, Location loc, const Share &share) {
   return first;
 }
 
-namespace {
-
-/// What comes to be read, of a buffer whose rows are contiguous.
-struct NextBytes {
-  /// The buffer, with one index for all that is contiguous, and the others.
-  Value flat;
-  SmallVector<Value> at;
-  /// The first element, and how many follow each other, at most `most`.
-  Value first, count;
-  int64_t most;
-  /// Elements of a row.
-  int64_t ofRow;
-  /// Whether all is read before more comes than the first cache holds.
-  bool isNear = true;
-};
-
-/// Where rows of all heads of a token lie together: the loops over heads, each
-/// of which reads its rows of the same tokens, and over these.
-struct LoopsOfHeads {
-  scf::ForOp heads, tokens;
-};
-
-} // namespace
-
-/// Sets the buffer of `part` with one index from `axis` on, and the indices
-/// before it.
-static void flatten(OpBuilder &b, memref::SubViewOp part, unsigned axis,
-                    NextBytes &next) {
-  SmallVector<ReassociationIndices> groups;
-  for (unsigned i = 0; i <= axis; ++i)
-    groups.push_back({i});
-  for (unsigned i = 0; i < axis; ++i)
-    next.at.push_back(getValueOrCreateConstantIndexOp(
-        b, part.getLoc(), part.getMixedOffsets()[i]));
-  for (unsigned i = axis + 1; i < part.getSourceType().getRank(); ++i)
-    groups.back().push_back(i);
-  next.flat = memref::CollapseShapeOp::create(b, part.getLoc(),
-                                              part.getSource(), groups);
-}
-
-/// The loops whose heads `part` is read for, tokens along axis 1 and heads
-/// along axis 2; none where heads are not the inner loop.
-static std::optional<LoopsOfHeads> getLoopsOfHeads(memref::SubViewOp part,
-                                                   scf::ForOp loop) {
-  MemRefType source = part.getSourceType();
-  auto heads = dyn_cast<scf::ForOp>(loop->getParentOp());
-  if (!heads || source.getRank() != 4 || !part.hasUnitStride() ||
-      !source.getLayout().isIdentity() || source.isDynamicDim(2) ||
-      source.isDynamicDim(3))
-    return std::nullopt;
-  auto tokens = dyn_cast<scf::ForOp>(heads->getParentOp());
-  SmallVector<OpFoldResult> offsets = part.getMixedOffsets(),
-                            sizes = part.getMixedSizes();
-  auto token = dyn_cast<Value>(offsets[1]);
-  bool isOneHead = dyn_cast<Value>(offsets[2]) == heads.getInductionVar() &&
-                   getConstantIntValue(sizes[2]) == 1 &&
-                   countTrips(heads) == source.getDimSize(2);
-  bool isRow = getConstantIntValue(sizes[3]) == source.getDimSize(3);
-  if (!tokens || !token || !isOneHead || !isRow ||
-      !isIterationOf(token, loop) || !getConstantIntValue(tokens.getStep()) ||
-      !getConstantIntValue(loop.getStep()))
-    return std::nullopt;
-  return LoopsOfHeads{heads, tokens};
-}
-
-/// What follows `part` in the iteration of `loop` that is `distance` behind.
-static NextBytes getNextRows(OpBuilder &b, memref::SubViewOp part,
-                             TokenAxis tokens, scf::ForOp loop,
-                             int64_t distance) {
-  Location loc = part.getLoc();
-  NextBytes next;
-  next.ofRow = 1;
-  for (int64_t extent :
-       part.getSourceType().getShape().drop_front(tokens.axis + 1))
-    next.ofRow *= extent;
-  auto bind = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  auto multiply = [&](Value value, int64_t factor) -> Value {
-    return b.createOrFold<arith::MulIOp>(loc, value, bind(factor));
-  };
-  // None behind the last tile.
-  Value token = arith::AddIOp::create(b, loc, loop.getInductionVar(),
-                                      multiply(loop.getStep(), distance));
-  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), token);
-  Value rows = arith::MinSIOp::create(b, loc, left,
-                                      tokens.isTile ? bind(1) : loop.getStep());
-  next.count = multiply(rows, next.ofRow);
-  flatten(b, part, tokens.axis, next);
-  Value row = arith::AddIOp::create(
-      b, loc,
-      getValueOrCreateConstantIndexOp(b, loc,
-                                      part.getMixedOffsets()[tokens.axis]),
-      tokens.isTile ? bind(distance) : multiply(loop.getStep(), distance));
-  next.first = multiply(row, next.ofRow);
-  next.most = next.ofRow;
-  if (!tokens.isTile)
-    next.most *= getConstantIntValue(loop.getStep()).value_or(0);
-  return next;
-}
-
-/// Of the rows of all heads of the tokens that are `distance` iterations of the
-/// loop over these behind, the share of the head of `part`: as many bytes as it
-/// reads of the tokens at hand, but one after the other.
-static NextBytes getShareOfHead(OpBuilder &b, memref::SubViewOp part,
-                                LoopsOfHeads loops, scf::ForOp loop,
-                                int64_t distance) {
-  Location loc = part.getLoc();
-  MemRefType source = part.getSourceType();
-  NextBytes next;
-  next.isNear = false;
-  next.ofRow = source.getDimSize(3);
-  auto bind = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  auto multiply = [&](Value value, int64_t factor) -> Value {
-    return b.createOrFold<arith::MulIOp>(loc, value, bind(factor));
-  };
-  Value ahead = bind(*getConstantIntValue(loops.tokens.getStep()) * distance);
-  Value token = arith::AddIOp::create(b, loc, loop.getInductionVar(), ahead);
-  Value left =
-      arith::SubIOp::create(b, loc, loops.tokens.getUpperBound(), token);
-  Value rows = arith::MaxSIOp::create(
-      b, loc, arith::MinSIOp::create(b, loc, left, loop.getStep()), bind(0));
-  next.count = multiply(rows, next.ofRow);
-  flatten(b, part, /*axis=*/1, next);
-  Value row = arith::AddIOp::create(
-      b, loc,
-      getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[1]),
-      ahead);
-  Value share =
-      arith::MulIOp::create(b, loc, loops.heads.getInductionVar(), next.count);
-  next.first = arith::AddIOp::create(
-      b, loc, multiply(row, next.ofRow * source.getDimSize(2)), share);
-  next.most = *getConstantIntValue(loop.getStep()) * next.ofRow;
-  return next;
-}
-
 /// Prefetches `next` in front of `part`, or as it is read.
 static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
                      scf::ForOp loop) {
@@ -447,10 +213,8 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
       if (!loop)
         continue;
       OpBuilder b(part);
-      if (std::optional<TokenAxis> axis = getTokenAxis(part, loop))
-        prefetch(b, part, getNextRows(b, part, *axis, loop, ahead), loop);
-      else if (auto heads = getLoopsOfHeads(part, loop))
-        prefetch(b, part, getShareOfHead(b, part, *heads, loop, ahead), loop);
+      if (auto next = findNextBytes(b, part, loop, ahead))
+        prefetch(b, part, std::move(*next), loop);
     }
   }
 };

@@ -173,3 +173,37 @@ func.func @heads_inside(%c: memref<1x?x8x64xi8>, %n: index, %out: memref<64xi8>)
   }
   return
 }
+
+// Rows of pages: the page of the next tile is looked up, behind the last token
+// that of the last one.
+// CHECK-LABEL: func.func @pages(
+// CHECK-SAME: %[[C:.*]]: memref<?x2x64x128xi8>, %[[TABLE:.*]]: memref<1x?xi64>, %[[N:[^:]*]]: index
+// CHECK: scf.for %[[T:.*]] = %{{.*}} to %[[N]]
+// CHECK:   %[[LAST:.*]] = arith.subi %[[N]], %c1{{.*}} : index
+// CHECK:   %[[AHEAD:.*]] = arith.addi %[[T]], %{{.*}} : index
+// CHECK:   %[[NEXT:.*]] = arith.minsi %[[AHEAD]], %[[LAST]] : index
+// CHECK:   %[[ENTRY:.*]] = arith.divui %[[NEXT]], %{{.*}} : index
+// CHECK:   %[[LOADED:.*]] = memref.load %[[TABLE]][%{{.*}}, %[[ENTRY]]]
+// CHECK:   %[[PAGE:.*]] = arith.index_cast %[[LOADED]]
+// CHECK:   %[[ROW:.*]] = arith.remui %[[NEXT]], %{{.*}} : index
+// CHECK:   %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1], [2, 3]]
+// CHECK:   %[[FIRST:.*]] = arith.muli %[[ROW]]
+// CHECK:   memref.prefetch %[[FLAT]][%[[PAGE]], %{{.*}}, %{{.*}}], read, locality<3>, data
+func.func @pages(%c: memref<?x2x64x128xi8>, %table: memref<1x?xi64>, %n: index, %h: index, %out: memref<64xi8>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %c0 to %n step %c32 {
+    %left = arith.subi %n, %t : index
+    %count = arith.minsi %left, %c32 : index
+    %entry = arith.divui %t, %c64 : index
+    %loaded = memref.load %table[%c0, %entry] : memref<1x?xi64>
+    %page = arith.index_cast %loaded : i64 to index
+    %row = arith.remui %t, %c64 : index
+    %rows = memref.subview %c[%page, %h, %row, 0] [1, 1, %count, 128] [1, 1, 1, 1]
+        : memref<?x2x64x128xi8> to memref<?x128xi8, strided<[128, 1], offset: ?>>
+    %v = vector.load %rows[%c0, %c0] : memref<?x128xi8, strided<[128, 1], offset: ?>>, vector<64xi8>
+    vector.store %v, %out[%c0] : memref<64xi8>, vector<64xi8>
+  }
+  return
+}
