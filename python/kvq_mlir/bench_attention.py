@@ -13,9 +13,10 @@ import numpy as np
 
 import kvq_mlir as kvq
 
-from . import yardstick
+from . import ggml_engine, yardstick
 from .bench_cases import NamedFormat, filled, named_format, positive, positives, used_bytes
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
+from .cache import aligned
 from .decode_step import Temporaries, measure
 from .ir.decode_step import attend_to_one
 from .policy import Choice
@@ -26,6 +27,7 @@ HEAD_DIM = yardstick.HEAD_DIM
 READ = "read"
 LARGEST_DIFFERENCE = 1e-3  # relative L2 to the yardstick on the same blocks, which rounds its query to 16 bits
 LARGEST_UNFUSED_DIFFERENCE = 1e-4  # both float32
+LARGEST_ENGINE_DIFFERENCE = 5e-2  # ggml rounds its query to blocks of 8 bits, and sums of values to 16
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Case:
     compile_seconds: float  # the first call's, processor time
     temporaries: Temporaries
     yardstick_bits: int  # which yardstick it is compared with
+    engine_bits: int  # and which types of an engine
     unfused: Callable[[], object] | None = None
     grown: Callable[[int], object] | None = None
 
@@ -97,6 +100,9 @@ class Result:
     ratio: Spread | None  # to the yardstick
     unfused_ratio: Spread | None  # of dequantize-then-attend to this
     grown_ratio: Spread | None  # of caches with more room to this
+    engine: str | None
+    engine_nanoseconds: float | None
+    engine_ratio: Spread | None  # to the engine
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -194,6 +200,7 @@ def make_case(
         first,
         _temporaries(shape, k, v),
         4 if max(bits) <= 4 else 8,
+        min(kind for kind in ggml_engine.TYPES if kind >= max(bits)),
         slow,
         None if grown is None else lambda threads: attend(grown, threads),
     )
@@ -239,6 +246,30 @@ def make_yardsticks(
     return found
 
 
+def make_engines(
+    rng: np.random.Generator, shape: Shape, lengths: np.ndarray, q: np.ndarray
+) -> dict[int, Callable[[int], object]]:
+    """By bits of an element, ggml's attention over such noise, one sequence after the other.
+
+    `RuntimeError` where compiled code gives something else for these blocks.
+    """
+    found = {}
+    for bits, (_, name) in ggml_engine.TYPES.items():
+        calls = []
+        for length, query in zip(lengths.tolist(), q[:, :, 0], strict=True):
+            sides = (1, shape.kv_heads, length, HEAD_DIM)
+            k, v = (filled(rng, named_format(name, "--formats"), sides, np.array([length])) for _ in range(2))
+            rows = (next(iter(cache.storage().values()))[0] for cache in (k, v))
+            out = aligned(query.shape, np.dtype(np.float32), 64)
+            own = aligned(query.shape, np.dtype(np.float32), 64)
+            own[:] = query
+            calls.append(ggml_engine.Attention(bits, own, *rows, 1 / math.sqrt(HEAD_DIM), out))
+            compiled = kvq.attention(query[np.newaxis, :, np.newaxis].copy(), k, v)
+            _check(name, "ggml", calls[-1](), compiled[0, :, 0], LARGEST_ENGINE_DIFFERENCE)
+        found[bits] = lambda threads, calls=calls: [call(threads) for call in calls]
+    return found
+
+
 def measure_tokens(
     rng: np.random.Generator,
     names: list[str],
@@ -248,12 +279,14 @@ def measure_tokens(
     thread_counts: list[int],
     seconds: float,
     unfused: bool = False,
+    engine: bool = False,
 ) -> list[Result]:
     """Every case over caches of up to `tokens` tokens, on each number of threads."""
     lengths = ragged_lengths(rng, shape, tokens)
     q = rng.standard_normal((shape.batch, shape.query_heads, shape.queries, HEAD_DIM), np.float32)
     cases = [make_case(rng, name, shape, storage, lengths, q, unfused) for name in names]
     yardsticks = make_yardsticks(rng, shape, storage, lengths, q)
+    engines = make_engines(rng, shape, lengths, q) if engine else {}
     keys = int(lengths.sum()) * shape.kv_heads * shape.queries
     results = []
     for threads in thread_counts:
@@ -262,6 +295,7 @@ def measure_tokens(
         calls = {("case", case.name): lambda case=case: case.call(threads) for case in cases}
         calls |= {("grown", case.name): lambda case=case: case.grown(threads) for case in cases if case.grown}
         calls |= {("yardstick", bits): lambda run=run: run(threads) for bits, run in yardsticks.items()}
+        calls |= {("engine", bits): lambda run=run: run(threads) for bits, run in engines.items()}
         calls |= {("unfused", case.name): case.unfused for case in cases if case.unfused}
         samples = interleave(calls | {READ: memory_read(threads, MEMORY_BYTES)}, seconds, threads)
         results += [_result(case, shape, tokens, threads, keys, samples) for case in cases]
@@ -274,6 +308,7 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
     beside = samples.get(("yardstick", case.yardstick_bits))
     unfused = samples.get(("unfused", case.name))
     grown = samples.get(("grown", case.name))
+    engine = samples.get(("engine", case.engine_bits))
     return Result(
         case.name,
         shape,
@@ -294,4 +329,7 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
         None if beside is None else spread(own / beside),
         None if unfused is None else spread(unfused / own),
         None if grown is None else spread(grown / own),
+        None if engine is None else ggml_engine.TYPES[case.engine_bits][1].removeprefix("ggml."),
+        None if engine is None else float(np.median(engine)) * 1e9 / keys,
+        None if engine is None else spread(own / engine),
     )

@@ -33,7 +33,7 @@ from .ring import Ring
 from .rope import Tables, check_rope
 
 
-def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
+def aligned(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None = None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + alignment, np.uint8)
@@ -150,7 +150,7 @@ class Cache:
                 raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
             components = fmt.components(self.type, capacity, pages)
             self._storage = {
-                component.name: _allocate(component.shape, fmt.dtype(component), component.alignment, fill)
+                component.name: aligned(component.shape, fmt.dtype(component), component.alignment, fill)
                 for component in components
             }
             self._given = dict(stored_components(fmt, self.dynamic_type, given))
