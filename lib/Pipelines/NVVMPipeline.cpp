@@ -51,7 +51,10 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
 
 void kvq::buildNVVMPipeline(OpPassManager &pm,
                             const NVVMPipelineOptions &options) {
-  buildTilePipeline(pm, options.splits, options.tileTokens);
+  // One query token an item, its tiles as codes: a block's workgroup memory does
+  // not hold tiles of f32 beside the state of more rows.
+  buildTilePipeline(pm, {options.splits, options.tileTokens, /*queryTile=*/1,
+                         /*dequantizeRows=*/0});
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
   pm.addNestedPass<func::FuncOp>(

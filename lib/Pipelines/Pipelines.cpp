@@ -19,14 +19,13 @@
 
 using namespace mlir;
 
-void kvq::buildTilePipeline(OpPassManager &pm, int64_t splits,
-                            int64_t tileTokens) {
+void kvq::buildTilePipeline(OpPassManager &pm, const TileSchedule &schedule) {
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
   pm.addPass(createOutlineKernelsPass());
-  pm.addNestedPass<func::FuncOp>(createSplitTokensPass({splits}));
-  pm.addNestedPass<func::FuncOp>(createTileAttentionPass({tileTokens}));
-  pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass());
+  pm.addNestedPass<func::FuncOp>(createSplitTokensPass({schedule.splits, schedule.queryTile}));
+  pm.addNestedPass<func::FuncOp>(createTileAttentionPass({schedule.tileTokens}));
+  pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass({schedule.dequantizeRows}));
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
   pm.addPass(createSplitSegmentsPass());
   pm.addPass(createExpandCachesPass());
@@ -69,7 +68,8 @@ void kvq::buildBufferizePipeline(OpPassManager &pm) {
 
 void kvq::buildCPUPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options) {
-  buildTilePipeline(pm, options.splits, options.tileTokens);
+  buildTilePipeline(pm, {options.splits, options.tileTokens, options.queryTile,
+                         options.dequantizeRows});
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
@@ -88,7 +88,8 @@ void kvq::registerPipelines() {
       "kvq-tile-pipeline",
       "Lowers kvq ops to structured ops on tensors, tile by tile",
       [](OpPassManager &pm, const TilePipelineOptions &options) {
-        buildTilePipeline(pm, options.splits, options.tileTokens);
+        buildTilePipeline(pm, {options.splits, options.tileTokens,
+                               options.queryTile, options.dequantizeRows});
       });
   PassPipelineRegistration<NVVMPipelineOptions>(
       "kvq-nvvm-pipeline",

@@ -169,6 +169,7 @@ def attention(
     rope_style: str = "half",
     return_lse: bool = False,
     query_codes: str | None = None,
+    query_tile: int | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -193,6 +194,9 @@ def attention(
     together: c and c + n/2, or 2c and 2c + 1.
 
     splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
+    query_tile: query tokens that are attended to together, so that a tile of the caches is read once for all of them;
+    default: as many as a work item should hold, so chosen that few are left over, which are attended to one by one. Each
+    number is a kernel of its own.
     threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
     not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from several threads at once
     are fine.
@@ -215,6 +219,8 @@ def attention(
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
     if threads < 1:
         raise _kvq.Error(f"expected at least 1 thread, got {threads}")
+    if query_tile is not None and query_tile < 1:
+        raise _kvq.Error(f"expected a query_tile of at least 1 token, got {query_tile}")
     batch, q_heads, q_len, dim = q.shape
     tables = _rope(k, rope, rope_style)
     channels = _channels(values, value_channels)
@@ -254,6 +260,7 @@ def attention(
         variant,
         (k.page is not None, values.page is not None),
         splits=splits,
+        query_tile=query_tile or _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim)),
         openmp=threads > 1,
     )
     arguments = [operand(q)]

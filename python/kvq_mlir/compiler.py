@@ -12,20 +12,24 @@ _kernels: dict[tuple[Any, ...], _kvq.Kernel] = {}
 _lock = threading.Lock()
 
 
-def kernel(template: Callable[..., str], *signature: Any, splits: int = 1, openmp: bool = False) -> _kvq.Kernel:
+def kernel(
+    template: Callable[..., str], *signature: Any, splits: int = 1, query_tile: int = 1, openmp: bool = False
+) -> _kvq.Kernel:
     """The compiled module `template(*signature)`. Compiled when first asked for; later calls find it, from any thread.
 
     template: a function that returns a module as text. signature: its arguments, hashable. splits: token ranges of a
-    query token that attention works on separately. openmp: whether calls can ask for several threads. Raises `Error`, a
+    query token that attention works on separately. query_tile: query tokens that it works on together. openmp: whether calls can ask for several threads. Raises `Error`, a
     ValueError, if the module does not compile.
     """
-    key = (template, signature, splits, openmp)
+    key = (template, signature, splits, query_tile, openmp)
     found = _kernels.get(key)
     if found is None:
         with _lock:  # one compilation at a time, and each only once
             found = _kernels.get(key)
             if found is None:
-                found = _kernels[key] = _kvq.compile(template(*signature), splits=splits, openmp=openmp)
+                found = _kernels[key] = _kvq.compile(
+                    template(*signature), splits=splits, query_tile=query_tile, openmp=openmp
+                )
     return found
 
 

@@ -13,6 +13,16 @@
 
 namespace mlir::kvq {
 
+/// How attention is cut, in all pipelines.
+struct TileSchedule {
+  int64_t splits = 1;
+  int64_t tileTokens = 64;
+  /// Query tokens in a work item; 0: by how many there are.
+  int64_t queryTile = 1;
+  /// Least rows of a work item whose tiles are dequantized once; 0: none.
+  int64_t dequantizeRows = 0;
+};
+
 /// Options of `kvq-tile-pipeline`.
 struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> splits{
@@ -22,6 +32,15 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> tileTokens{
       *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
       llvm::cl::init(64)};
+  PassOptions::Option<int64_t> queryTile{
+      *this, "query-tile",
+      llvm::cl::desc("Query tokens in a work item (0: by how many there are)"),
+      llvm::cl::init(1)};
+  PassOptions::Option<int64_t> dequantizeRows{
+      *this, "dequantize-rows",
+      llvm::cl::desc("Least rows of a work item whose tiles become f32 once for "
+                     "all rows (0: none)"),
+      llvm::cl::init(0)};
 };
 
 /// Options of `kvq-cpu-pipeline`.
@@ -33,6 +52,15 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
   PassOptions::Option<int64_t> tileTokens{
       *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
       llvm::cl::init(64)};
+  PassOptions::Option<int64_t> queryTile{
+      *this, "query-tile",
+      llvm::cl::desc("Query tokens in a work item (0: by how many there are)"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> dequantizeRows{
+      *this, "dequantize-rows",
+      llvm::cl::desc("Least rows of a work item whose tiles become f32 once for "
+                     "all rows (0: none)"),
+      llvm::cl::init(16)};
   PassOptions::Option<int64_t> vectorWidth{
       *this, "vector-width",
       llvm::cl::desc("Elements of f32 in a vector register"),
@@ -87,7 +115,7 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
 
 /// Attention over caches to tile-sized structured ops on tensors. Neutral to
 /// the target: the CPU and the GPU pipeline both begin with it.
-void buildTilePipeline(OpPassManager &pm, int64_t splits, int64_t tileTokens);
+void buildTilePipeline(OpPassManager &pm, const TileSchedule &schedule);
 
 /// Tensors to buffers, over function borders, in place. Scratch of a static
 /// size comes to lie on the stack; what stays on the heap is freed. Results

@@ -233,7 +233,9 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
   }];
   let options = [
     Option<"splits", "splits", "int64_t", /*default=*/"1",
-           "Token ranges of a query token, attended to independently">
+           "Token ranges of a query token, attended to independently">,
+    Option<"queryTile", "query-tile", "int64_t", /*default=*/"1",
+           "Query tokens in a work item (0: by how many there are)">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -342,15 +344,29 @@ def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
     // results: %acc2, %state#1, %sum1
     ```
 
+    Work items of at least `dequantize-rows` rows have their rows side by side: the
+    query is transposed, once before the loops over tiles, and with it scores and
+    probabilities are `tokens x rows`. So rows fill the lanes of vectors, and no sum is
+    taken over lanes. A tile is widened to f32 then as it is loaded, exact tokens too,
+    and `kvq-fold-scales` leaves it: what it costs is shared by all rows, where scales
+    and codes in a contraction cost something for each of them. Items with
+    `query_codes` stay as they are.
+
     Errors: a `kvq.partial_attention` without tile bound and regions.
 
     Numerics: as the ops define; products and sums of attention may be contracted
     to multiply-adds (`fastmath<contract>`).
   }];
+  let options = [
+    Option<"dequantizeRows", "dequantize-rows", "int64_t", /*default=*/"0",
+           "Least rows of a work item whose tiles become f32 once for all rows (0: "
+           "none)">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def FoldScalesPass : Pass<"kvq-fold-scales"> {
