@@ -368,6 +368,8 @@ def test_one_kernel_serves_every_capacity_and_query_length():
         (tokens(1, 4, 1, 32), {}, kvq.Error, "head_dim 64, got 32"),
         (tokens(1, 5, 1, 64), {}, kvq.Error, "5 query heads are not a multiple of 2 KV heads"),
         (tokens(1, 4, 1, 64), dict(splits=0), kvq.Error, "at least 1 split, got 0"),
+        (tokens(1, 4, 1, 64), dict(query_tile=0), kvq.Error, "a query_tile of at least 1 token, got 0"),
+        (tokens(1, 4, 1, 64), dict(query_tile=4097), kvq.Error, "1 to 4096 query tokens in a work item, or 0, got 4097"),
         (tokens(1, 4, 1, 64), dict(scale=float("nan")), kvq.Error, "finite scale, got nan"),
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 1, 32), np.float32)), kvq.Error, r"\(1, 4, 1, 64\), got .*32\)"),
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 1, 64))), kvq.Error, "float32 .*, got float64"),

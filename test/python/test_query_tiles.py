@@ -154,9 +154,3 @@ def test_how_many_query_tokens_an_item_has():
             items = {n: -(-tokens // n) for n in range(1, most + 1)}
             assert _kvq.query_tile(tokens, heads, channels) == min(items, key=lambda n: (items[n], n))
 
-
-def test_bad_tiles(rng):
-    k = kvq.Cache(1, 1, 8, 32, kvq.Format(PER_TOKEN))
-    k.append(rng.standard_normal((1, 1, 4, 32)).astype(np.float16))
-    with pytest.raises(kvq.Error, match="expected a query_tile of at least 1 token, got 0"):
-        kvq.attention(np.zeros((1, 1, 1, 32), np.float32), k, k, query_tile=0)

@@ -61,6 +61,10 @@ static cl::opt<int64_t> tileTokens("tile-tokens",
                                    cl::init(getDefaults().tileTokens),
                                    cl::cat(category));
 static cl::opt<int64_t>
+    queryTile("query-tile",
+              cl::desc("Query tokens in a work item (0: by how many there are)"),
+              cl::init(getDefaults().queryTile), cl::cat(category));
+static cl::opt<int64_t>
     vectorWidth("vector-width",
                 cl::desc("Elements of f32 in a vector register (default: the "
                          "processor's)"),
@@ -112,6 +116,7 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   kvq::CPUPipelineOptions options;
   options.splits = splits;
   options.tileTokens = tileTokens;
+  options.queryTile = queryTile;
   options.openMP = openMP;
   auto machine = kvq::CPUTarget::get(cpu, features).createTargetMachine();
   if (!machine)
@@ -141,6 +146,9 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   if (openMP)
     return llvm::createStringError("--openmp: expected with --emit=llvm or "
                                    "obj; a GPU has threads of its own");
+  if (queryTile.getNumOccurrences() != 0)
+    return llvm::createStringError("--query-tile: expected with --emit=llvm or "
+                                   "obj; a block of a GPU has one query token");
   kvq::NVVMPipelineOptions options;
   options.splits = splits;
   options.tileTokens = tileTokens;
@@ -184,6 +192,9 @@ static llvm::Error compile() {
        {&splits, &tileTokens, &vectorWidth, &blockSize})
     if (llvm::Error error = checkAtLeastOne(*option))
       return error;
+  if (queryTile < 0)
+    return llvm::createStringError("--query-tile: expected at least 0, got " +
+                                   llvm::Twine(queryTile.getValue()));
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputName, /*IsText=*/true);
   if (!input)
     return llvm::createStringError("cannot read '" + inputName +

@@ -44,12 +44,12 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
 
     What may be done to a score s[r, t], in this order: `bias[r]` is added;
     `softcap` c makes it c tanh(s / c), both in the log2 domain;
-    `slopes[r] * (t - P[r])` is added, slopes in the log2 domain; and
-    the element of `mask`, `heads x query tokens x tokens` or with 1 for all heads, t a
-    token of the sequence: a float of the natural domain, or an i8 that is 0 for a token
-    to hide. The mask may have fewer query tokens: the rows of the others are padding. With `causal` tokens t > P[r] are hidden, with `window = W` those
-    t <= P[r] - W. A token that is hidden or whose score is -inf contributes nothing,
-    whatever it holds.
+    `slopes[r] * (t - P[r])` is added, slopes in the log2 domain; and the element of
+    `mask`, `heads x query tokens x tokens` or with 1 for all heads, t a token of the
+    sequence: a float of the natural domain, or an i8 that is 0 for a token to hide. The
+    mask may have fewer query tokens: the rows of the others are padding. With `causal`
+    tokens t > P[r] are hidden, with `window = W` those t <= P[r] - W. A token that is
+    hidden or whose score is -inf contributes nothing, whatever it holds.
 
     With `value_channels = [begin, end]` values are these channels of a value
     row, and acc has as many.

@@ -202,6 +202,17 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     `scf.forall` merges them in order by `kvq.merge_partials`. A split holds
     ceil(tokens / splits) tokens, so that borders depend on nothing else.
 
+    With `query-tile` = n items have n query tokens that follow each other, and
+    their rows are the n tokens of the first query head, then those of the next: they
+    share each tile of the caches. A range is then what the first or the last of them
+    sees, and `kvq.partial_attention` hides, by where a row's query stands, what
+    causality (`causal`) or the window (`window`) keeps from it. In the last item rows
+    may be padding: zeros, of which nothing is stored. 0 chooses n for a static number
+    of query tokens: as few items as hold them, of one size, with at most 64 rows and
+    rows of at most 8192 channels in all (query and accumulator are 32 KB each then);
+    one query token for a dynamic number, as decoding has it
+    (test/Transforms/split-query-tokens.mlir).
+
     Of test/Transforms/split-tokens.mlir, abridged:
 
     ```mlir
@@ -226,10 +237,10 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     ```
 
     Errors: attention over a float tensor, which has no lowering of its own;
-    fewer than one split.
+    fewer than one split; fewer than 0 or more than 4096 query tokens in an item.
 
-    Numerics: reassociates f32 sums over tokens; the same number of splits
-    gives the same bits.
+    Numerics: reassociates f32 sums over tokens; the same numbers of splits and of
+    query tokens in an item give the same bits.
   }];
   let options = [
     Option<"splits", "splits", "int64_t", /*default=*/"1",

@@ -32,6 +32,13 @@ struct DecomposeAttentionPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (dequantizeRows < 0) {
+      emitError(getOperation()->getLoc())
+          << "kvq-decompose-attention: expected at least 1 row for tiles that "
+             "become f32, or 0, got "
+          << dequantizeRows.getValue();
+      return signalPassFailure();
+    }
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa<PartialAttentionOp, MergePartialsOp>(op))

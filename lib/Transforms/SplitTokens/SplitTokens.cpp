@@ -28,6 +28,9 @@ using namespace mlir::kvq;
 // Query tokens
 //===----------------------------------------------------------------------===//
 
+/// More than scratch could hold the rows of.
+static constexpr int64_t kMostQueryTokens = 4096;
+
 /// One where the number of query tokens is not known, as it is for decoding.
 static int64_t getQueryTile(AttentionOp op) {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
@@ -202,11 +205,10 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
           << splits.getValue();
       return signalPassFailure();
     }
-    if (queryTile < 0) {
+    if (queryTile < 0 || queryTile > kMostQueryTokens) {
       emitError(getOperation()->getLoc())
-          << "kvq-split-tokens: expected at least 1 query token in a work "
-             "item, or 0, got "
-          << queryTile.getValue();
+          << "kvq-split-tokens: expected 1 to " << kMostQueryTokens
+          << " query tokens in a work item, or 0, got " << queryTile.getValue();
       return signalPassFailure();
     }
     SmallVector<AttentionOp> ops;
