@@ -45,7 +45,9 @@ SmallVector<Value> kvq::buildStructuredOp(OpBuilder &b, Location loc,
        {std::pair(inputs, &ins), std::pair(outputs, &outs)})
     for (const StructuredOperand &operand : operands) {
       values->push_back(operand.value);
-      maps.push_back(getAxisMap(b.getContext(), axes, operand.axes));
+      maps.push_back(operand.map
+                         ? operand.map
+                         : getAxisMap(b.getContext(), axes, operand.axes));
     }
   auto generic = linalg::GenericOp::create(
       b, loc, ValueRange(outs).getTypes(), ins, outs, maps, iterators,

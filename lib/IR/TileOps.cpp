@@ -7,6 +7,8 @@
 
 #include "Operands.h"
 
+#include "kvq/IR/CodePlanes.h"
+
 using namespace mlir;
 using namespace mlir::kvq;
 
@@ -174,14 +176,15 @@ bool LoadTileOp::hasTiles(CacheType cache, TokenRegion region) {
 }
 
 /// The types of a whole tile in the order of its layout.
-static SmallVector<Type> getStoredTileTypes(CacheType cache) {
+static SmallVector<Type> getStoredTileTypes(CacheType cache, bool packed) {
   FormatInterface format = cache.getFormat();
   TileOrder tile = cache.getTileOrder();
   int64_t headDim = cache.getHeadDim();
   SmallVector<int64_t> metadata = {headDim / format.getGroupChannels(headDim),
                                    tile.tokens};
+  int64_t rowSize = packed ? headDim / CodePlanes::get(cache)->count : headDim;
   SmallVector<Type> types = {
-      RankedTensorType::get(tile.getShape(headDim),
+      RankedTensorType::get(tile.getShape(rowSize),
                             IntegerType::get(cache.getContext(), 8)),
       RankedTensorType::get(metadata, format.getScaleType())};
   if (Type zero = format.getZeroType())
@@ -190,9 +193,9 @@ static SmallVector<Type> getStoredTileTypes(CacheType cache) {
 }
 
 SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, TokenRegion region,
-                                           bool asTile) {
+                                           bool asTile, bool packed) {
   if (asTile)
-    return getStoredTileTypes(cache);
+    return getStoredTileTypes(cache, packed);
   int64_t headDim = cache.getHeadDim();
   constexpr int64_t kDynamic = ShapedType::kDynamic;
   if (!hasCodes(cache, region))
@@ -225,7 +228,12 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError(
         "as_tile needs a range within_page, of codes that lie in "
         "tiles");
-  SmallVector<Type> expected = getTileTypes(cache, getRegion(), getAsTile());
+  if (getPacked() && (!getAsTile() || !CodePlanes::get(cache)))
+    return emitOpError(
+        "packed needs a range as_tile, of codes of which several "
+        "share a byte");
+  SmallVector<Type> expected =
+      getTileTypes(cache, getRegion(), getAsTile(), getPacked());
   if (!llvm::equal(expected, getResultTypes()))
     return emitOpError("expected tile types ")
            << expected << ", got " << getResultTypes();

@@ -73,8 +73,8 @@ void kvq::buildCPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({options.tileTokens}));
-  pm.addNestedPass<func::FuncOp>(
-      createConvertKVQToVectorPass({options.vectorWidth}));
+  pm.addNestedPass<func::FuncOp>(createConvertKVQToVectorPass(
+      {options.vectorWidth, options.byteProducts}));
   pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
   buildVectorToLLVMPipeline(pm, options.openMP);
 }

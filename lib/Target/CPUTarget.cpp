@@ -113,3 +113,13 @@ int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
   constexpr uint64_t kBits = 32;
   return std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
 }
+
+ByteProducts mlir::kvq::getByteProducts(const llvm::TargetMachine &machine) {
+  if (!machine.getTargetTriple().isX86())
+    return ByteProducts::None;
+  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
+  if (info->checkFeatures("+avx512vnni,+avx512vl"))
+    return ByteProducts::AVX512VNNI;
+  return info->checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
+                                         : ByteProducts::None;
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from . import _kvq
@@ -10,9 +12,15 @@ from . import _kvq
 _ELEMENT_TEXTS = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
 
 
+@cache
+def _name_of(dtype: np.dtype) -> str:
+    """NumPy puts a name together anew whenever it is asked for one."""
+    return dtype.name
+
+
 def element_text(name: str, x: np.ndarray) -> str:
     """MLIR's name of an array's type, "f16", "bf16" or "f32"; TypeError for another."""
-    text = _ELEMENT_TEXTS.get(x.dtype.name) if isinstance(x, np.ndarray) else None
+    text = _ELEMENT_TEXTS.get(_name_of(x.dtype)) if isinstance(x, np.ndarray) else None
     if text is None:
         found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
         raise TypeError(f"expected {name} as an array of float16, bfloat16 or float32, got {found}")
@@ -26,7 +34,7 @@ def operand(x: np.ndarray) -> np.ndarray:
 
 def as_bits(x: np.ndarray) -> np.ndarray:
     """An array of bfloat16 as its bits, uint16; others as they are."""
-    return x.view(np.uint16) if x.dtype.name == "bfloat16" else x
+    return x.view(np.uint16) if _name_of(x.dtype) == "bfloat16" else x
 
 
 def check_type(name: str, value: object, expected: type) -> None:

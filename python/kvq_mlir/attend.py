@@ -41,7 +41,7 @@ def _check_shapes(q: np.ndarray, k: Cache, v: Cache) -> None:
             f"{q.shape[2]} queries beside keep_first = {k.keep_first} need a ring of at least "
             f"{k.keep_first + q.shape[2]} tokens, got {k.ring}"
         )
-    if k._lengths is not v._lengths and not np.array_equal(k._lengths, v._lengths):
+    if k._lengths is not v._lengths and k._lengths.tobytes() != v._lengths.tobytes():
         raise _kvq.Error(
             f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
         )
@@ -102,7 +102,7 @@ def _positions(positions: Sequence[int] | np.ndarray | None, batch: int) -> np.n
     return np.ascontiguousarray(positions, np.int64)
 
 
-def _mask(mask: np.ndarray | None, q: np.ndarray, longest: int) -> tuple[np.ndarray, str] | None:
+def _mask(mask: np.ndarray | None, q: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, str] | None:
     """The mask as kernels take it, and its element type; TypeError for another."""
     if mask is None:
         return None
@@ -113,6 +113,7 @@ def _mask(mask: np.ndarray | None, q: np.ndarray, longest: int) -> tuple[np.ndar
         raise _kvq.Error(
             f"expected mask of shape [1 or {batch}, 1 or {heads}, {q_len}, tokens], got {list(mask.shape)}"
         )
+    longest = int(lengths.max(initial=0))
     if mask.shape[3] < longest:
         raise _kvq.Error(
             f"expected mask with at least the {longest} tokens of the longest sequence, got {mask.shape[3]}"
@@ -227,7 +228,7 @@ def attention(
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
     out = output_array(out, (batch, q_heads, q_len, value_dim))
     lse = np.empty((batch, q_heads, q_len), np.float32) if return_lse else None
-    masked = _mask(mask, q, int(k._lengths.max(initial=0)))
+    masked = _mask(mask, q, k._lengths)
     extra = {
         "positions": _positions(positions, batch),
         "mask": masked and masked[0],

@@ -56,17 +56,28 @@ def positives(text: str, option: str) -> list[int]:
 
 
 def filled(
-    rng: np.random.Generator, named: NamedFormat, shape: tuple[int, int, int, int], lengths: np.ndarray
+    rng: np.random.Generator,
+    named: NamedFormat,
+    shape: tuple[int, int, int, int],
+    lengths: np.ndarray,
+    page: int | None = None,
 ) -> Cache:
     """A cache of `shape` (batch, KV heads, capacity, head dim) with `lengths` tokens of normal noise, what it asks for
-    given from such noise."""
+    given from such noise. With a page size, each sequence's pages lie anywhere in a pool for all capacities."""
     from .calibration import calibrate
 
     batch, kv_heads, capacity, head_dim = shape
     tokens = rng.standard_normal((batch, kv_heads, min(CHUNK, capacity), head_dim), np.float32)
     given = calibrate(tokens[:1, :, :256], named.format)
     recent = named.format.tokens if named.format.tokens > 1 else 0
-    cache = Cache(batch, kv_heads, capacity, head_dim, named.format, named.dtype, recent=recent, given=given)
+    table = None if page is None else rng.permutation(batch * -(-capacity // page)).reshape(batch, -1)
+    try:
+        cache = Cache(
+            *(batch, kv_heads, capacity, head_dim, named.format, named.dtype),
+            **dict(recent=recent, page=page, page_table=table, given=given),
+        )
+    except _kvq.Error as error:
+        raise InputError(f"{named.name}: {error}") from error
     left = lengths.copy()
     while left.any():
         counts = np.minimum(left, tokens.shape[2])

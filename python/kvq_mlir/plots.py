@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -74,32 +75,45 @@ def _plot_perplexities(axes: Axes, exact: dict, quantized: list[dict]) -> None:
 # --- benchmarks ------------------------------------------------------------------------------------------------------
 
 
-def plot_attention(results: list[dict], shape: dict, path: Path) -> None:
-    """Nanoseconds by tokens, a panel for each number of threads. results: what `bench cpu --json` prints."""
+def plot_attention(results: list[dict], path: Path) -> None:
+    """Nanoseconds by tokens, a panel for each shape and number of threads. results: what `bench cpu --json` prints."""
+    shapes = [dict(items) for items in dict.fromkeys(tuple(result["shape"].items()) for result in results)]
     threads = sorted({result["threads"] for result in results})
-    figure = Figure(figsize=(5.6 * len(threads), 4.6), layout="constrained")
+    figure = Figure(figsize=(5.6 * len(threads), 4.3 * len(shapes) + 0.3), layout="constrained")
     names = list(dict.fromkeys(result["name"] for result in results))
-    for panel, count in zip(figure.subplots(1, len(threads), squeeze=False)[0], threads, strict=True):
-        here = [result for result in results if result["threads"] == count]
+    grid = figure.subplots(len(shapes), len(threads), squeeze=False)
+    for (shape, row), (column, count) in itertools.product(
+        zip(shapes, grid, strict=True), enumerate(threads)
+    ):
+        panel = row[column]
+        here = [result for result in results if (result["shape"], result["threads"]) == (shape, count)]
         for i, name in enumerate(names):
             rows = [result for result in here if result["name"] == name]
             _plot_times(panel, rows, "nanoseconds", COLORS[i % len(COLORS)], "-" if i < len(COLORS) else ":", name)
         for i, name in enumerate(dict.fromkeys(result["yardstick"] for result in here if result["yardstick"])):
             rows = [result for result in here if result["yardstick"] == name]
             _plot_times(panel, rows, "yardstick_nanoseconds", EXACT_COLOR, ("--", "-.")[i % 2], f"by hand, {name}")
-        panel.set_xscale("log", base=2)
-        tokens = sorted({result["tokens"] for result in here})
-        panel.set_xticks(tokens, [f"{number:,}" for number in tokens], minor=False)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("tokens")
-        panel.set_ylabel("ns per key, KV head and query token")
-        panel.set_title("1 thread" if count == 1 else f"{count} threads", fontsize=10)
-        panel.grid(alpha=0.25)
-        panel.spines[["top", "right"]].set_visible(False)
-    handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(f"Attention, {shape['query_heads']} query heads over {shape['kv_heads']} KV heads")
+        _label_times(panel, sorted({result["tokens"] for result in here}), shape, count)
+    handles = {}
+    for panel in grid.flat:
+        handles |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle("Attention of one layer")
     figure.savefig(path, dpi=150)
+
+
+def _label_times(panel: Axes, tokens: list[int], shape: dict, threads: int) -> None:
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(tokens, [f"{number:,}" for number in tokens], minor=False)
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("tokens")
+    panel.set_ylabel("ns per key, KV head and query token")
+    parts = [f"{shape['query_heads']}/{shape['kv_heads']} heads"]
+    parts += [f"{shape[key]} {key}" for key in ("batch", "queries") if shape[key] > 1]
+    parts.append("1 thread" if threads == 1 else f"{threads} threads")
+    panel.set_title(", ".join(parts).replace("batch", "sequences"), fontsize=10)
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
 
 
 def _plot_times(axes: Axes, rows: list[dict], key: str, color: str, style: str, label: str) -> None:

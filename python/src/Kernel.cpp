@@ -268,9 +268,10 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.tileTokens = *tileTokens;
     if (queryTile)
       options.queryTile = *queryTile;
-    options.vectorWidth =
-        vectorWidth ? *vectorWidth
-                    : getVectorWidth(*unwrap(target.createTargetMachine()));
+    std::unique_ptr<llvm::TargetMachine> machine =
+        unwrap(target.createTargetMachine());
+    options.vectorWidth = vectorWidth ? *vectorWidth : getVectorWidth(*machine);
+    options.byteProducts = getByteProducts(*machine);
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }

@@ -220,6 +220,16 @@ func.func @as_tile_without_tiles(%c: !c, %i: index) {
 
 // -----
 
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>
+!c = !kvq.cache<1x8x?x64xf16, #f>
+func.func @packed_bytes_of_one_code(%c: !c, %i: index) {
+  // expected-error@+1 {{packed needs a range as_tile, of codes of which several share a byte}}
+  %0:2 = kvq.load_tile %c <codes> at [%i, %i] tokens [%i to %i] {as_tile, packed, within_page} : !c -> tensor<32x64x2xi8>, tensor<1x64xf16>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{expected a block of at least 1 token, got 0}}
 #a = #kvq.layout<block = [0, *]>
 

@@ -29,8 +29,8 @@
 // CHECK:         arith.divf %[[AF]], %{{.*}} : f32
 // CHECK:         arith.divf %{{.*}}, %[[AF]] : f32
 // CHECK:       %[[N:.+]] = linalg.generic {{.*}} ins(%[[XG]], %[[F]]#1 : {{.*}}) outs(%{{.+}} : tensor<4x4x16xi16>)
-// CHECK:         %[[M:.+]] = arith.mulf %in, %{{.+}} : f32
-// CHECK:         %[[SUM:.+]] = arith.addf %[[M]], %{{.+}} : f32
+// CHECK:         %[[M:.+]] = arith.mulf %in, %{{.+}} fastmath<contract> : f32
+// CHECK:         %[[SUM:.+]] = arith.addf %[[M]], %{{.+}} fastmath<contract> : f32
 // CHECK:         %[[I:.+]] = arith.bitcast %[[SUM]] : f32 to i32
 // CHECK:         arith.trunci %[[I]] : i32 to i16
 // CHECK:       scf.for
@@ -95,8 +95,8 @@ func.func @keys_channel(%q: tensor<4x64xf32>, %c: tensor<?x64xi8>, %s: tensor<1x
 // CHECK-LABEL: func @values_token(
 // CHECK-SAME:  %[[X:[^:]+]]: tensor<4x?xf32>, %{{[^:]+}}: tensor<?x64xi8>, %[[S:[^:]+]]: tensor<?x4xf16>
 // CHECK:       %[[ST:.+]] = linalg.generic {{.*}} ins(%[[S]] : tensor<?x4xf16>) outs(%{{.+}} : tensor<4x?xf32>)
-// CHECK:       %[[W:.+]] = linalg.generic {{.*}} ins(%[[X]], %[[ST]] : tensor<4x?xf32>, tensor<4x?xf32>) outs(%{{.+}} : tensor<4x4x?xf32>)
-// CHECK:       %[[N:.+]] = linalg.generic {{.*}} ins(%[[W]], %{{.+}}) outs(%{{.+}} : tensor<4x4x?xi16>)
+// CHECK:       linalg.generic {{.*}} ins(%[[X]], %[[ST]] : tensor<4x?xf32>, tensor<4x?xf32>) outs(%{{.+}} : tensor<4x4xi32>)
+// CHECK:       %[[N:.+]] = linalg.generic {{.*}} ins(%[[X]], %[[ST]], %{{.+}} : {{.*}}) outs(%{{.+}} : tensor<4x4x?xi16>)
 // CHECK:       linalg.generic {{.*}} ins(%[[N]], %{{.+}}, %{{.+}} : tensor<4x4x?xi16>, tensor<?x4x16xi8>, tensor<4x4xf32>) outs(%{{.+}} : tensor<4x4x16xf32>)
 func.func @values_token(%p: tensor<4x?xf32>, %c: tensor<?x64xi8>, %s: tensor<?x4xf16>,
     %n: index, %out: tensor<4x64xf32>) -> tensor<4x64xf32> {

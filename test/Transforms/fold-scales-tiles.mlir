@@ -28,10 +28,10 @@
 // CHECK-NOT:   kvq.dequantize
 // CHECK-NOT:   kvq.load_tile {{.*}} {tile
 // CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x4x16xi16>)
-// CHECK:       %[[PAIRS:.+]] = tensor.expand_shape %[[N]] {{.*}} into tensor<4x4x8x2xi16>
 // CHECK:       %[[TILE:.+]]:2 = kvq.load_tile %{{.+}} <codes> at[{{.*}}] tokens[{{.*}}] {as_tile, tile = 64 : i64, within_page} : {{.*}} -> tensor<32x64x2xi8>, tensor<4x64xf16>
 // CHECK:       %[[CODES:.+]] = tensor.expand_shape %[[TILE]]#0 {{.*}} into tensor<4x8x64x2xi8>
-// CHECK:       %[[SCORES:.+]] = linalg.generic {{.*}} ins(%[[PAIRS]], %[[CODES]], %{{.+}} : tensor<4x4x8x2xi16>, tensor<4x8x64x2xi8>, tensor<4x4x64xf32>) outs(%{{.+}} : tensor<4x64xf32>)
+// CHECK:       %[[PAIRS:.+]] = tensor.expand_shape %[[N]] {{.*}} into tensor<4x4x8x2xi16>
+// CHECK:       %[[SCORES:.+]] = linalg.generic {{.*}} ins(%[[PAIRS]], %[[CODES]], %{{.+}}, %[[TILE]]#1 : tensor<4x4x8x2xi16>, tensor<4x8x64x2xi8>, tensor<4x4xf32>, tensor<4x64xf16>) outs(%{{.+}} : tensor<4x64xf32>)
 // CHECK:       %[[FIRST:.+]] = affine.apply #[[$OFFSET]]()[%{{.+}}]
 // CHECK:       tensor.extract_slice %[[SCORES]][0, %[[FIRST]]] [4, %{{.+}}] [1, 1]
 func.func @keys(%q: tensor<4x64xf32>, %cache: !kc, %b: index, %h: index, %lo: index, %hi: index,
@@ -74,9 +74,9 @@ func.func @keys_f32(%q: tensor<4x64xf32>, %cache: !kc, %b: index, %h: index, %lo
 
 // CHECK-LABEL: func @values(
 // CHECK:       %[[TILE:.+]]:2 = kvq.load_tile {{.*}} {as_tile, {{.*}} -> tensor<32x64x2xi8>, tensor<4x64xf16>
+// CHECK:       %[[ZERO:.+]] = linalg.fill ins(%c0_i16 : i16)
 // CHECK:       %[[FIRST:.+]] = affine.apply #[[$OFFSET]]
 // CHECK:       tensor.extract_slice %[[TILE]]#1[0, %[[FIRST]]]
-// CHECK:       %[[ZERO:.+]] = linalg.fill ins(%c0_i16 : i16)
 // CHECK:       %[[PART:.+]] = tensor.extract_slice %[[ZERO]][0, 0, %[[FIRST]]]
 // CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%[[PART]] :
 // CHECK:       %[[ALL:.+]] = tensor.insert_slice %[[N]] into %[[ZERO]][0, 0, %[[FIRST]]]
@@ -115,6 +115,71 @@ func.func @other_pairs(%q: tensor<4x64xf32>, %cache: !vc, %b: index, %h: index, 
   %x = kvq.dequantize #v ins(%t#0, %t#1 : tensor<?x64xi8>, tensor<?x4xf16>) outs(%tile : tensor<?x64xf32>) -> tensor<?x64xf32>
   %r = linalg.generic #keys ins(%q, %x : tensor<4x64xf32>, tensor<?x64xf32>) outs(%out : tensor<4x?xf32>)
       attrs = {kvq.query_codes = i16} {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %c fastmath<contract> : f32
+    %1 = arith.addf %o, %0 fastmath<contract> : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x?xf32>
+  return %r : tensor<4x?xf32>
+}
+
+// Where a byte holds two codes, each of the two planes is a contraction with the
+// bytes as they are stored: here of channels 0 to 32 and 32 to 64.
+
+#v4 = #kvq.format<codes = i4, group = [1, 16], scale = f16, layout = #kvq.layout<codes = planar, tile = token_pairs<64>>>
+!vc4 = !kvq.cache<1x8x?x64xf16, #v4>
+
+// CHECK-LABEL: func @planes(
+// CHECK:       %[[TILE:.+]]:2 = kvq.load_tile {{.*}} {as_tile, packed, {{.*}} -> tensor<32x32x2xi8>, tensor<4x64xf16>
+// CHECK-DAG:   %[[CODES:.+]] = tensor.expand_shape %[[TILE]]#0 {{.*}} into tensor<32x2x16x2xi8>
+// CHECK-DAG:   %[[LOW:.+]] = tensor.extract_slice %[[ALL:.+]][0, 0, 0, 0] [4, 2, 32, 2] [1, 1, 1, 1]
+// CHECK:       linalg.generic {{.*}} ins(%[[LOW]], %[[CODES]], %{{.+}} : tensor<4x2x32x2xi16>, tensor<32x2x16x2xi8>, tensor<4x2xf32>)
+// CHECK-NEXT:  ^bb0(%{{.+}}: i16, %[[BYTE:.+]]: i8,
+// CHECK:         %[[WIDE:.+]] = arith.extsi %[[BYTE]] : i8 to i16
+// CHECK:         %[[UP:.+]] = arith.shli %[[WIDE]], %c12_i16
+// CHECK:         arith.shrsi %[[UP]], %c12_i16
+// CHECK:       %[[HIGH:.+]] = tensor.extract_slice %[[ALL]][0, 2, 0, 0] [4, 2, 32, 2] [1, 1, 1, 1]
+// CHECK:       linalg.generic {{.*}} ins(%[[HIGH]], %[[CODES]], %{{.+}} : tensor<4x2x32x2xi16>, tensor<32x2x16x2xi8>, tensor<4x2xf32>)
+// CHECK:         arith.shrsi %{{.+}}, %c4_i16
+func.func @planes(%p: tensor<4x?xf32>, %cache: !vc4, %b: index, %h: index, %lo: index, %hi: index,
+    %n: index, %out: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %t:2 = kvq.load_tile %cache <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64 : i64, within_page}
+      : !vc4 -> tensor<?x64xi8>, tensor<?x4xf16>
+  %buffer = tensor.empty() : tensor<64x64xf32>
+  %tile = tensor.extract_slice %buffer[0, 0] [%n, 64] [1, 1] : tensor<64x64xf32> to tensor<?x64xf32>
+  %x = kvq.dequantize #v4 ins(%t#0, %t#1 : tensor<?x64xi8>, tensor<?x4xf16>) outs(%tile : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %r = linalg.generic #values ins(%p, %x : tensor<4x?xf32>, tensor<?x64xf32>) outs(%out : tensor<4x64xf32>)
+      attrs = {kvq.query_codes = i16} {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %c fastmath<contract> : f32
+    %1 = arith.addf %o, %0 fastmath<contract> : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x64xf32>
+  return %r : tensor<4x64xf32>
+}
+
+// Of a query of i8 four channels are multiplied at once, of two rows of pairs, with
+// unsigned codes. What these are above the least code is taken away again.
+
+// CHECK-LABEL: func @quads(
+// CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x4x16xi8>)
+// CHECK:       %[[QUADS:.+]] = tensor.expand_shape %[[N]] {{.*}} into tensor<4x4x4x4xi8>
+// CHECK:       %[[SCORES:.+]] = linalg.generic {{.*}} ins(%[[QUADS]], %{{.+}}, %{{.+}}, %[[S:.+]] : tensor<4x4x4x4xi8>, tensor<4x8x64x2xi8>, tensor<4x4xf32>, tensor<4x64xf16>)
+// CHECK-NEXT:  ^bb0(%{{.+}}: i8, %[[BYTE:.+]]: i8,
+// CHECK:         %[[ABOVE:.+]] = arith.xori %[[BYTE]], %c-128_i8 : i8
+// CHECK:         arith.extui %[[ABOVE]] : i8 to i32
+// CHECK:       %[[SUMS:.+]] = linalg.generic {{.*}} ins(%[[N]], %{{.+}} : tensor<4x4x16xi8>, tensor<4x4xf32>) outs(%{{.+}} : tensor<4x4xf32>)
+// CHECK:       %[[LEAST:.+]] = linalg.generic {{.*}} ins(%[[SUMS]] : tensor<4x4xf32>)
+// CHECK:       linalg.generic {{.*}} ins(%[[LEAST]], %[[S]] : tensor<4x4xf32>, tensor<4x64xf16>) outs(%[[SCORES]] :
+func.func @quads(%q: tensor<4x64xf32>, %cache: !kc, %b: index, %h: index, %lo: index, %hi: index,
+    %n: index, %out: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  %t:2 = kvq.load_tile %cache <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64 : i64, within_page}
+      : !kc -> tensor<?x64xi8>, tensor<?x4xf16>
+  %buffer = tensor.empty() : tensor<64x64xf32>
+  %tile = tensor.extract_slice %buffer[0, 0] [%n, 64] [1, 1] : tensor<64x64xf32> to tensor<?x64xf32>
+  %x = kvq.dequantize #k ins(%t#0, %t#1 : tensor<?x64xi8>, tensor<?x4xf16>) outs(%tile : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %r = linalg.generic #keys ins(%q, %x : tensor<4x64xf32>, tensor<?x64xf32>) outs(%out : tensor<4x?xf32>)
+      attrs = {kvq.query_codes = i8} {
   ^bb0(%a: f32, %c: f32, %o: f32):
     %0 = arith.mulf %a, %c fastmath<contract> : f32
     %1 = arith.addf %o, %0 fastmath<contract> : f32

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from kvq_mlir import bench_append, bench_cpu, bench_pairs, yardstick
+from kvq_mlir import bench_append, bench_attention, bench_pairs, yardstick
 from kvq_mlir.__main__ import main
 from kvq_mlir.bench_cases import filled, named_format, used_bytes
 from kvq_mlir.bench_timing import interleave
@@ -16,7 +16,7 @@ SHORT = ("--seconds", "0.01")
 
 @pytest.fixture(autouse=True)
 def small_memory(monkeypatch):
-    monkeypatch.setattr(bench_cpu, "MEMORY_BYTES", 1 << 20)  # a figure of the machine, not looked at here
+    monkeypatch.setattr(bench_attention, "MEMORY_BYTES", 1 << 20)  # a figure of the machine, not looked at here
 
 
 def run_json(capsys, *arguments: str) -> dict:
@@ -37,6 +37,7 @@ def test_cpu_json(capsys):
         spread = r["seconds"]
         assert 0 < spread["lower_quartile"] <= spread["median"] <= spread["upper_quartile"]
         assert math.isclose(r["nanoseconds"], spread["median"] * 1e9 / (r["tokens"] * 8))
+        assert math.isclose(r["nanoseconds_of_a_head"], r["nanoseconds"] / 4)
         assert math.isclose(r["bytes_per_second"], r["cache_bytes"] / spread["median"])
         assert r["temporary_bytes"] > 0 and r["unfused_ratio"]["median"] > 0
         if yardstick.missing() is None:
@@ -58,8 +59,47 @@ def test_cpu_shapes(capsys, tmp_path):
     assert figure.stat().st_size > 10_000
     found = run_json(capsys, "cpu", "--tokens", "100", *shape, *SHORT)
     (result,) = found["results"]
+    assert result["shape"] == {"batch": 3, "query_heads": 8, "kv_heads": 8, "queries": 4}
     keys = result["seconds"]["median"] * 1e9 / (result["nanoseconds"] * 8 * 4)  # of all sequences
     assert 150 <= round(keys) <= 300
+
+
+def test_cpu_several_shapes(capsys, tmp_path):
+    """Every combination has a table of its own, and a panel of the figure."""
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "times.png"
+    shapes = ("--batch", "1,2", "--heads", "8/8, 6/2", "--queries", "1,2", "--formats", "i8")
+    assert main(["bench", "cpu", "--tokens", "20", *shapes, "--plot", str(figure), *SHORT]) == 0
+    text = capsys.readouterr().out
+    titles = [line for line in text.splitlines() if line.startswith("Attention of one layer")]
+    assert len(titles) == len(set(titles)) == 8 and text.count("tokens threads") == 8
+    assert "6 query heads over 2 KV heads, head dim 128, 2 query tokens in float32, 2 sequences" in text
+    assert figure.stat().st_size > 40_000
+
+
+def test_cpu_grown(capsys):
+    """The same tokens in larger pools of pages."""
+    storage = ("--page", "16", "--grown", "4096", "--formats", "f16; ggml.q4_0 @ i16")
+    found = run_json(capsys, "cpu", "--tokens", "100", "--batch", "2", *storage, *SHORT)
+    assert (found["page"], found["grown"]) == (16, 4096)
+    for result in found["results"]:
+        assert result["grown_ratio"]["lower_quartile"] > 0 and result["temporary_bytes"] > 0
+    assert main(["bench", "cpu", "--tokens", "100", *storage, *SHORT]) == 0
+    text = capsys.readouterr().out
+    assert "1 sequence, pages of 16 tokens" in text and "in caches with room for 4,096" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("page", [None, 64])
+@pytest.mark.parametrize("name", ["f16", "i4 @ i16"])
+def test_time_does_not_grow_with_room(name, page, rng):
+    """1,024 tokens in caches for these and for 128 times as many: what depends on the room shows, what a busy machine
+    does, a ratio within one run, does not."""
+    lengths = np.array([1024])
+    shape, storage = bench_attention.Shape(1, 32, 8, 1), bench_attention.Storage(page, 128 * 1024)
+    q = rng.standard_normal((1, 32, 1, bench_attention.HEAD_DIM), np.float32)
+    case = bench_attention.make_case(rng, name, shape, storage, lengths, q)
+    samples = interleave({"own": lambda: case.call(1), "grown": lambda: case.grown(1)}, 0.1)
+    assert np.percentile(samples["grown"] / samples["own"], 25) <= 1.3
 
 
 def test_append_json(capsys, monkeypatch):
@@ -122,6 +162,10 @@ def test_used_bytes(rng):
         (["cpu", "--heads", "32/5"], "--heads: expected QUERY/KV with a multiple of the KV heads, found '32/5'"),
         (["cpu", "--queries", "9", "--tokens", "8"], "--tokens: expected at least as many as queries, 9, found 8"),
         (["cpu", "--unfused", "--batch", "2"], "--unfused: expected one query of one sequence"),
+        (["cpu", "--heads", "32/8,32/5"], "--heads: expected QUERY/KV with a multiple of the KV heads, found '32/5'"),
+        (["cpu", "--page", "0"], "--page: expected at least 1, found 0"),
+        (["cpu", "--grown", "99", "--tokens", "64,100"], "--grown: expected at least the 100 tokens that are there, found 99"),
+        (["cpu", "--page", "64", "--tokens", "70", "--formats", "i8, token pairs"], "i8, token pairs: "),
         (["cpu", "--seconds", "0"], "--seconds: expected more than 0, found 0.0"),
         (["cpu", "--formats", "i8 @ i4"], "--formats: expected a query in i16 or i8, found 'i4'"),
         (["cpu", "--formats", "i8; i4, group"], "--formats: unknown preset 'i4, group'"),

@@ -303,6 +303,13 @@ LOAD_TILED = (
     "  %1 = tensor.dim %0#0, %z : {0[1]}",
     "%1 : index",
 )
+NIBBLES = TILED.replace("i8", "i4")
+LOAD_NIBBLES = (
+    f"%c: {NIBBLES}, %b: index, %lo: index, %hi: index, %z: index",
+    f"%0:2 = kvq.load_tile %c <codes> at [%b, %b] tokens [%lo to %hi] {{0[0]}} : {NIBBLES} -> {{0[1]}}, tensor<2x16xf16>\n"
+    "  %1 = tensor.dim %0#0, %z : {0[1]}",
+    "%1 : index",
+)
 TRUNCATE = (
     "%n: tensor<1xi64>, %f: tensor<1xi64>, %to: tensor<1xi64>",
     "%0, %1 = kvq.truncate {0} lengths(%n : tensor<1xi64>) flushed(%f : tensor<1xi64>) to(%to : tensor<1xi64>) "
@@ -378,6 +385,12 @@ OP_ATTRIBUTES = {
         ["{within_page, tile = 16, as_tile}", "tensor<32x16x2xi8>", "tensor<2x16xf16>"],
         "kvq-expand-caches",
     ),
+    "load_tile.packed": (
+        LOAD_NIBBLES,
+        ["{within_page, tile = 16, as_tile}", "tensor<32x16x2xi8>"],
+        ["{within_page, tile = 16, as_tile, packed}", "tensor<16x16x2xi8>"],
+        "kvq-expand-caches",
+    ),
     "load_tile.region": (LOAD, AT.format("first", 8), AT.format("recent", 8), "kvq-expand-caches"),
     "load_tile.tile": (LOAD, AT.format("recent", 8), AT.format("recent", 16), "kvq-expand-caches"),
 }
@@ -435,9 +448,18 @@ def test_misspelt_attributes_are_rejected(op):
 STEP = attend_to_one((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}, recent = 40>"])
 GPU_STEP = attend_to_one((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"])  # workgroup memory is small
 KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"
+# Products of bytes are of a query in i8 with keys in tiles.
+BYTES_STEP = f"""!c = {TILED}
+func.func @f(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {{
+  %0 = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x2x1x64xf32>) {{scale = 1.0 : f32, query_codes = i8}} -> tensor<1x2x1x64xf32>
+  return %0 : tensor<1x2x1x64xf32>
+}}"""
+BYTES = "kvq-tile-pipeline{tile-tokens=16},kvq-bufferize-pipeline"
 # Of each option: the passes with "{}" for the options of the one in question, and two settings.
 OPTIONS = {
     "convert-kvq-to-gpu.block-size": (f"{BUFFERS},func.func(convert-kvq-to-gpu{{}})", "64", "128"),
+    "convert-kvq-to-vector.byte-products": (f"{BYTES},func.func(convert-kvq-to-vector{{}})", "none", "avxvnni"),
     "convert-kvq-to-vector.vector-width": (f"{BUFFERS},func.func(convert-kvq-to-vector{{}})", "8", "16"),
     "kvq-attach-nvvm-target.chip": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "sm_80", "sm_90a"),
     "kvq-attach-nvvm-target.ptx": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "80", "84"),
@@ -447,6 +469,7 @@ OPTIONS = {
     ),
     "kvq-tile-pipeline.splits": ("kvq-tile-pipeline{}", "1", "2"),
     "kvq-tile-pipeline.tile-tokens": ("kvq-tile-pipeline{}", "64", "32"),
+    "kvq-cpu-pipeline.byte-products": ("kvq-cpu-pipeline{tile-tokens=16 {}}", "none", "avxvnni"),
     "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
     "kvq-cpu-pipeline.splits": ("kvq-cpu-pipeline{}", "1", "2"),
     "kvq-cpu-pipeline.tile-tokens": ("kvq-cpu-pipeline{}", "64", "32"),
@@ -472,6 +495,7 @@ REJECTED = {
     "splits": ("0", "at least 1"),
     "tile-tokens": ("0", "at least 1"),
     "vector-width": ("3", "power of two"),
+    "byte-products": ("sse", "sse"),
     "block-size": ("0", "1 to 1024"),
     "chip": ("sm_1", "sm_1"),
     "capacity": ("-7", "at least 0"),
@@ -494,7 +518,15 @@ def test_every_option_is_in_a_table():
     assert options_in_help() == {*OPTIONS, *SAID, *CHECKS, *TESTED_IN_LIT}
 
 
+def with_option(passes: str, option: str, value: str) -> str:
+    """`passes` with the option in place of "{}", also among others."""
+    text = f"{option}={value}"
+    return passes.replace(" {}", f" {text}").replace("{}", f"{{{text}}}")
+
+
 def step_for(name: str) -> str:
+    if "byte-products" in name:
+        return BYTES_STEP
     return GPU_STEP if "gpu" in name or "nvvm" in name else STEP
 
 
@@ -502,7 +534,7 @@ def step_for(name: str) -> str:
 def test_options_change_the_ir(name):
     passes, before, after = OPTIONS[name]
     option = name.partition(".")[2]
-    check(*(outcome(step_for(name), passes.replace("{}", f"{{{option}={value}}}")) for value in (before, after)))
+    check(*(outcome(step_for(name), with_option(passes, option, value)) for value in (before, after)))
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -525,7 +557,7 @@ def test_options_change_what_is_checked(name):
 def test_values_that_mean_nothing_are_rejected(name):
     option = name.partition(".")[2]
     value, message = REJECTED[option]
-    found = outcome(step_for(name), OPTIONS[name][0].replace("{}", f"{{{option}={value}}}"))
+    found = outcome(step_for(name), with_option(OPTIONS[name][0], option, value))
     assert found.startswith("error") and message in found, found[:300]
 
 

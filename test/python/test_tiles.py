@@ -1,10 +1,13 @@
 """Layouts whose rows lie in tiles: bytes, every op on a cache, attention with floats and with integers."""
 
+import platform
+import re
+
 import numpy as np
 import pytest
 
 import kvq_mlir as kvq
-from kvq_mlir import reference
+from kvq_mlir import _kvq, compiler, reference
 from kvq_mlir.metrics import relative_l2
 from kvq_mlir.reference import layout
 
@@ -17,11 +20,12 @@ def draw_text(rng: np.random.Generator, order: str, size: int, bits: int) -> str
         codes = f"codes = ui{bits}, {fields}, zero = {rng.choice(['min f16', 'point f16', 'point ui8'])}"
     else:
         codes = f"codes = i{bits}, {fields}"
-    return f"{codes}, layout = #kvq.layout<codes = planar, tile = {order}<{size}>>"
+    bias = ", bias" if "codes = i" in codes and rng.random() < 0.3 else ""
+    return f"{codes}, layout = #kvq.layout<codes = planar{bias}, tile = {order}<{size}>>"
 
 
 def planar(text: str) -> str:
-    return text.split(", layout")[0]
+    return re.sub(r", tile = \w+<\d+>", "", text)
 
 
 def filled(text: str, parts: list[np.ndarray], capacity: int, **windows: int) -> kvq.Cache:
@@ -82,8 +86,8 @@ def test_attention_over_tiles(rng, codes, orders):
     """Keys and values in tiles, in the order that integers like and in the other one, beside rows; poisoned tails."""
     size = int(rng.choice([16, 64]))
     tokens = int(rng.choice([1, 63, 64, 65, 130, 257]))
-    bits = int(rng.choice([4, 5, 8]))
-    dim, ratio = int(rng.choice([32, 64])), int(rng.choice([1, 3, 4, 7]))
+    bits = int(rng.choice([2, 4, 4, 5, 8]))
+    dim, ratio = int(rng.choice([32, 64, 96])), int(rng.choice([1, 3, 4, 7]))
     windows = {"exact_first": int(rng.choice([0, 5])), "recent": int(rng.choice([0, 9]))}
     sides = []
     for order in orders:
@@ -108,6 +112,28 @@ def test_windows_begin_within_tiles(rng, codes):
     out = kvq.attention(q, k, v, query_codes=codes, window=window)
     keys, values = ([side.dequantize()[0, :, 200 - window : 200].astype(np.float64)] for side in (k, v))
     assert not relative_l2(out, reference.attention(q, keys, values)) > (2e-4 if codes else 1e-5)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_products_of_bytes_are_those_of_pairs(rng, monkeypatch, bits):
+    """With the processor's instruction for four products of bytes, if it has one, and without."""
+    texts = [
+        f"codes = i{bits}, group = [1, 32], scale = f16, layout = #kvq.layout<codes = planar, tile = {order}<64>>"
+        for order in ORDERS
+    ]
+    x = rng.standard_normal((2, 1, 2, 130, 64)).astype(np.float32)
+    k, v = (filled(text, [part], 130) for text, part in zip(texts, x, strict=True))
+    q = rng.standard_normal((1, 8, 1, 64), np.float32)
+    out = kvq.attention(q, k, v, query_codes="i8")
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("expected x86 for a processor without the instruction")
+    compiled = _kvq.compile
+    monkeypatch.setattr(compiler, "_kernels", {})
+    monkeypatch.setattr(
+        _kvq, "compile", lambda *text, **options: compiled(*text, **options, features="-avx512vnni,-avxvnni")
+    )
+    without = kvq.attention(q, k, v, query_codes="i8")
+    assert not relative_l2(without, out) > 1e-6
 
 
 def test_nan_scales_and_masks(rng):

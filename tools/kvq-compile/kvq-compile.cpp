@@ -124,6 +124,7 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   options.vectorWidth = vectorWidth.getNumOccurrences() != 0
                             ? vectorWidth
                             : kvq::getVectorWidth(**machine);
+  options.byteProducts = kvq::getByteProducts(**machine);
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;

@@ -8,6 +8,8 @@
 #ifndef KVQ_CONVERSION_PASSES_H
 #define KVQ_CONVERSION_PASSES_H
 
+#include "kvq/Conversion/ByteProducts.h"
+
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::kvq {

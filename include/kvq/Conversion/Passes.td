@@ -32,7 +32,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
       converted, times a scale: where the scale stays the same along the innermost
       reduced axes, and types and extents say that i32 holds the sum, products are
       added as i32 first, each two neighbours together (one instruction on x86), and
-      the sum is converted and scaled.
+      the sum is converted and scaled. Four neighbours of unsigned times signed bytes
+      are added by the instruction that `byte-products` names.
     - `math.exp2` of f32 becomes a polynomial: relative error below 1e-7,
       results below 2^-126 are 0, the same bits in vectors and scalars.
 
@@ -71,11 +72,21 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
-           "Elements of f32 in a vector register, a power of two">
+           "Elements of f32 in a vector register, a power of two">,
+    Option<"byteProducts", "byte-products", "::mlir::kvq::ByteProducts",
+           /*default=*/"::mlir::kvq::ByteProducts::None",
+           "The instruction for sums of four products of bytes",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::kvq::ByteProducts::None, "none",
+                        "the target has none"),
+             clEnumValN(::mlir::kvq::ByteProducts::AVXVNNI, "avxvnni",
+                        "vpdpbusd of up to 256 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::AVX512VNNI, "avx512vnni",
+                        "vpdpbusd of up to 512 bits"))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
 }

@@ -218,13 +218,14 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     as the cache's layout has it: codes (unpacked) `head_dim/2 x T x 2` or
     `T/2 x head_dim x 2`, scales and zeros `head_dim/g x T`. What it holds for tokens
     that are not there may be anything. The range is not empty then, or follows a
-    token of the same tile.
+    token of the same tile. `packed` besides: in place of codes the bytes that hold
+    `8/bits` planes of them, `head_dim bits/16 x T x 2` or `T/2 x head_dim bits/8 x 2`.
 
     Errors: a cache with segments, a region that the cache does not have, result
     types other than these, a tile of fewer than one token, a page table missing for
     the codes of a paged cache or given elsewhere, `within_page` without pages and
-    tiles, `as_tile` without tiles or without `within_page`. That the
-    range lies in the region, within one group, within `tile` and where it is said
+    tiles, `as_tile` without tiles or without `within_page`, `packed` without
+    `as_tile` or for codes that do not lie in planes. That the range lies in the region, within one group, within `tile` and where it is said
     within one page is up to whoever builds the op.
 
     ```mlir
@@ -242,7 +243,8 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     KVQ_TokenRegionAttr:$region,
     OptionalAttr<I64Attr>:$tile,
     UnitAttr:$within_page,
-    UnitAttr:$as_tile);
+    UnitAttr:$as_tile,
+    UnitAttr:$packed);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $cache $region `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
@@ -253,7 +255,7 @@ def KVQ_LoadTileOp : KVQ_Op<"load_tile", [Pure]> {
     /// The result types for a tile of `cache` in `region`.
     static ::llvm::SmallVector<::mlir::Type> getTileTypes(
         ::mlir::kvq::CacheType cache, ::mlir::kvq::TokenRegion region,
-        bool asTile = false);
+        bool asTile = false, bool packed = false);
     /// True when tokens lie in tiles of the cache's layout.
     static bool hasTiles(::mlir::kvq::CacheType cache,
                          ::mlir::kvq::TokenRegion region);

@@ -25,10 +25,12 @@ namespace mlir::kvq {
 /// log2(e): scores are in the log2 domain, so that exp2 makes their weights.
 inline constexpr double kLog2E = 1.4426950408889634;
 
-/// An operand and the axes that index it, one letter for each of its own.
+/// An operand and the axes that index it, one letter for each of its own; or the
+/// map from the op's axes to its elements.
 struct StructuredOperand {
   Value value;
   StringRef axes;
+  AffineMap map = {};
 };
 
 /// Emits the scalar computation; returns one value for each output.

@@ -8,6 +8,8 @@
 #ifndef KVQ_PIPELINES_PIPELINES_H
 #define KVQ_PIPELINES_PIPELINES_H
 
+#include "kvq/Conversion/ByteProducts.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -65,6 +67,16 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       *this, "vector-width",
       llvm::cl::desc("Elements of f32 in a vector register"),
       llvm::cl::init(8)};
+  PassOptions::Option<ByteProducts> byteProducts{
+      *this, "byte-products",
+      llvm::cl::desc("The instruction for sums of four products of bytes"),
+      llvm::cl::init(ByteProducts::None),
+      llvm::cl::values(
+          clEnumValN(ByteProducts::None, "none", "the target has none"),
+          clEnumValN(ByteProducts::AVXVNNI, "avxvnni",
+                     "vpdpbusd of up to 256 bits"),
+          clEnumValN(ByteProducts::AVX512VNNI, "avx512vnni",
+                     "vpdpbusd of up to 512 bits"))};
   PassOptions::Option<bool> openMP{
       *this, "openmp",
       llvm::cl::desc("Deal work items out to the threads of OpenMP"),

@@ -8,6 +8,8 @@
 #ifndef KVQ_TARGET_CPUTARGET_H
 #define KVQ_TARGET_CPUTARGET_H
 
+#include "kvq/Conversion/ByteProducts.h"
+
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -38,6 +40,9 @@ struct CPUTarget {
 /// Elements of f32 in a vector register of the processor: of the longest ones
 /// that it prefers to use.
 int64_t getVectorWidth(const llvm::TargetMachine &machine);
+
+/// The processor's instruction for sums of four products of bytes.
+ByteProducts getByteProducts(const llvm::TargetMachine &machine);
 
 } // namespace mlir::kvq
 

@@ -436,7 +436,10 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     A contraction with `kvq.query_codes`, which `kvq-decompose-attention` gives it
     where attention has `query_codes`, becomes a sum of products of integers times
     scales: the other operand, times the scales that go into it, is made integers
-    (rule R38). If it cannot be folded, that is an error.
+    (rule R38). If it cannot be folded, that is an error. Codes of which several
+    share a byte of a tile of the layout are contracted plane by plane, as they are
+    stored (`packed`); of a query of i8 four channels at a time, with codes that
+    count from the least one.
 
     Numerics: reassociates f32 sums and products with scales and zeros; with
     `kvq.query_codes`, rounds the other operand.

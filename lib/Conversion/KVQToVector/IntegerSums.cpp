@@ -15,8 +15,12 @@
 #include "Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 
 #include <limits>
 
@@ -27,26 +31,69 @@ using namespace mlir::kvq;
 // Plan
 //===----------------------------------------------------------------------===//
 
-/// The operand that `value`, an extension to i32, extends.
-static OpOperand *getExtended(const NestPlan &plan, Value value) {
+/// The operand of `op`, of a structured op's body, that is no constant, if
+/// there is one such.
+static OpOperand *getVariableOperand(Operation *op) {
+  OpOperand *variable = nullptr;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (matchPattern(operand.get(), m_Constant()))
+      continue;
+    if (variable)
+      return nullptr;
+    variable = &operand;
+  }
+  return variable;
+}
+
+/// The factor that `value`, an extension to i32, is: of an element, or of what
+/// a few ops with constants cut out of one.
+static std::optional<IntegerFactor> matchFactor(const NestPlan &plan,
+                                                Value value) {
   Operation *op = value.getDefiningOp();
   if (!isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op) ||
       !value.getType().isInteger(32))
-    return nullptr;
-  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+    return std::nullopt;
+  IntegerFactor factor;
+  while (op && op->getBlock() == plan.op.getBody()) {
+    if (!isa<arith::ExtSIOp, arith::ExtUIOp, arith::ShLIOp, arith::ShRSIOp,
+             arith::ShRUIOp, arith::AndIOp, arith::XOrIOp, arith::SubIOp>(op))
+      return std::nullopt;
+    factor.ops.push_back(op);
+    OpOperand *variable = getVariableOperand(op);
+    if (!variable)
+      return std::nullopt;
+    value = variable->get();
+    op = value.getDefiningOp();
+  }
+  std::reverse(factor.ops.begin(), factor.ops.end());
+  auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != plan.op.getBody())
-    return nullptr;
-  OpOperand *operand = plan.op.getMatchingOpOperand(argument);
-  bool isElement =
-      isa<MemRefType>(operand->get().getType()) && !plan.op.isDpsInit(operand);
-  return isElement ? operand : nullptr;
+    return std::nullopt;
+  factor.operand = plan.op.getMatchingOpOperand(argument);
+  bool isElement = isa<MemRefType>(factor.operand->get().getType()) &&
+                   !plan.op.isDpsInit(factor.operand);
+  return isElement ? std::optional(factor) : std::nullopt;
 }
 
-/// The most that an extended operand may be, in magnitude.
-static int64_t getLargest(Operation *extension) {
-  unsigned bits = extension->getOperand(0).getType().getIntOrFloatBitWidth();
-  return isa<arith::ExtSIOp>(extension) ? int64_t(1) << (bits - 1)
-                                        : (int64_t(1) << bits) - 1;
+/// The most that a factor may be, in magnitude.
+static int64_t getLargest(const IntegerFactor &factor) {
+  unsigned width =
+      factor.ops.front()->getOperand(0).getType().getIntOrFloatBitWidth();
+  ConstantIntRanges range = ConstantIntRanges::maxRange(width);
+  for (Operation *op : factor.ops) {
+    SmallVector<ConstantIntRanges> operands;
+    for (Value operand : op->getOperands()) {
+      APInt constant;
+      operands.push_back(matchPattern(operand, m_ConstantInt(&constant))
+                             ? ConstantIntRanges::constant(constant)
+                             : range);
+    }
+    cast<InferIntRangeInterface>(op).inferResultRanges(
+        operands,
+        [&](Value, const ConstantIntRanges &found) { range = found; });
+  }
+  return std::max(range.smax().abs().getSExtValue(),
+                  range.smin().abs().getSExtValue());
 }
 
 /// The most steps along `axis`: its extent, or that of the storage which an
@@ -87,6 +134,27 @@ static void collectAxes(const NestPlan &plan, Value value, Operation *except,
     collectAxes(plan, operand, except, axes);
 }
 
+/// Whether the steps of `axis` are all elements of the last axis of the
+/// factor's operand, or four in two rows of two.
+static bool isPackedFactor(const NestPlan &plan, const IntegerFactor &factor,
+                           unsigned axis) {
+  int64_t extent = plan.extents[axis];
+  if (extent != 2 && extent != 4)
+    return false;
+  if (isContiguousAlong(plan, factor.operand, axis))
+    return true;
+  AffineMap map = plan.op.getMatchingIndexingMap(factor.operand);
+  AffineExpr dim = getAffineDimExpr(axis, plan.op.getContext());
+  return extent == 4 && map.getNumResults() != 0 &&
+         map.getResults().back() == dim % 2 &&
+         llvm::any_of(map.getResults().drop_back(), [&](AffineExpr result) {
+           auto sum = dyn_cast<AffineBinaryOpExpr>(result);
+           return sum && sum.getKind() == AffineExprKind::Add &&
+                  sum.getRHS() == dim.floorDiv(2) &&
+                  sum.getLHS().isMultipleOf(2);
+         });
+}
+
 std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
   if (plan.combiners.size() != 1 ||
       !isa_and_nonnull<arith::AddFOp>(plan.combiners.front()))
@@ -111,11 +179,11 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
     IntegerSum result;
     int64_t largest = 1;
     for (auto [index, factor] : llvm::enumerate(product->getOperands())) {
-      result.operands[index] = getExtended(plan, factor);
-      result.extensions[index] = factor.getDefiningOp();
-      if (!result.operands[index])
+      std::optional<IntegerFactor> match = matchFactor(plan, factor);
+      if (!match)
         return std::nullopt;
-      largest *= getLargest(result.extensions[index]);
+      result.factors[index] = *match;
+      largest *= getLargest(*match);
     }
     result.conversion = conversion;
     llvm::SmallBitVector ofScale(plan.kinds.size());
@@ -132,11 +200,12 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
       result.axes.set(axis);
     }
     for (unsigned axis : result.axes.set_bits())
-      if (plan.extents[axis] == 2 &&
-          llvm::all_of(result.operands, [&](OpOperand *operand) {
-            return isContiguousAlong(plan, operand, axis);
-          }))
+      if (llvm::all_of(result.factors, [&](const IntegerFactor &factor) {
+            return isPackedFactor(plan, factor, axis);
+          })) {
         result.packedAxis = axis;
+        result.neighbours = plan.extents[axis];
+      }
     if (result.axes.none() || largest > std::numeric_limits<int32_t>::max())
       return std::nullopt;
     return result;
@@ -147,7 +216,9 @@ std::optional<IntegerSum> kvq::matchIntegerSum(const NestPlan &plan) {
 bool kvq::isPackedAlong(const NestPlan &plan, OpOperand *operand,
                         unsigned axis) {
   if (!plan.integerSum || !plan.integerSum->packedAxis ||
-      !llvm::is_contained(plan.integerSum->operands, operand))
+      llvm::none_of(plan.integerSum->factors, [&](const IntegerFactor &factor) {
+        return factor.operand == operand;
+      }))
     return false;
   auto type = cast<MemRefType>(operand->get().getType());
   AffineMap map = plan.op.getMatchingIndexingMap(operand);
@@ -181,8 +252,9 @@ void kvq::choosePairAxis(NestPlan &plan) {
   }
   // One factor is in lanes, and the other the same in all.
   for (unsigned axis = plan.kinds.size(); axis-- > 0;)
-    if (sum.axes[axis] && llvm::all_of(sum.operands, [&](OpOperand *operand) {
-          return plan.axesOf(operand)[axis];
+    if (sum.axes[axis] &&
+        llvm::all_of(sum.factors, [&](const IntegerFactor &factor) {
+          return plan.axesOf(factor.operand)[axis];
         })) {
       sum.pairAxis = axis;
       return;
@@ -193,10 +265,35 @@ void kvq::choosePairAxis(NestPlan &plan) {
 // Emission
 //===----------------------------------------------------------------------===//
 
-/// Whether the position is on two steps of an axis that is not the lanes'.
-bool ProductEmitter::isPair() const {
-  std::optional<unsigned> axis = plan.integerSum->pairAxis;
-  return axis && axis != plan.laneAxis && positions[*axis].units == 2;
+/// Whether the position is on all neighbours along an axis that is not the
+/// lanes'.
+bool ProductEmitter::hasNeighbours() const {
+  const IntegerSum &sum = *plan.integerSum;
+  return sum.pairAxis && sum.pairAxis != plan.laneAxis &&
+         positions[*sum.pairAxis].units == sum.neighbours;
+}
+
+/// `count` neighbours of `operand`, the same for all lanes.
+Value ProductEmitter::broadcastNeighbours(OpOperand *operand,
+                                          const Point &point, int64_t count) {
+  Type element = cast<MemRefType>(operand->get().getType()).getElementType();
+  int64_t lanes = getLanes();
+  // As one element, which is then broadcast.
+  Value together =
+      vector::LoadOp::create(builder, loc, VectorType::get({count}, element),
+                             operand->get(), body.indices(operand, point));
+  Type wide = builder.getIntegerType(count * element.getIntOrFloatBitWidth());
+  together = vector::BitCastOp::create(builder, loc, VectorType::get({1}, wide),
+                                       together);
+  together = vector::ExtractOp::create(builder, loc, together, 0);
+  together = vector::BroadcastOp::create(
+      builder, loc, VectorType::get({lanes}, wide), together);
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({count * lanes}, element), together);
+}
+
+bool ProductEmitter::isUniform(OpOperand *operand) const {
+  return !plan.laneAxis || !plan.axesOf(operand)[*plan.laneAxis];
 }
 
 /// Two elements of `operand` for each lane, side by side.
@@ -205,22 +302,9 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
   int64_t lanes = getLanes();
   auto memref = cast<MemRefType>(operand->get().getType());
   Type element = memref.getElementType();
-  bool isUniform = !plan.laneAxis || !plan.axesOf(operand)[*plan.laneAxis];
-  if (isUniform && isContiguousAlong(plan, operand, axis)) {
-    // As one element of twice the width, which is then broadcast.
-    Value pair =
-        vector::LoadOp::create(builder, loc, VectorType::get({2}, element),
-                               operand->get(), body.indices(operand, point));
-    Type wide = builder.getIntegerType(2 * element.getIntOrFloatBitWidth());
-    pair = vector::BitCastOp::create(builder, loc, VectorType::get({1}, wide),
-                                     pair);
-    pair = vector::ExtractOp::create(builder, loc, pair, 0);
-    pair = vector::BroadcastOp::create(builder, loc,
-                                       VectorType::get({lanes}, wide), pair);
-    return vector::BitCastOp::create(
-        builder, loc, VectorType::get({2 * lanes}, element), pair);
-  }
-  if (!isUniform && isPackedAlong(plan, operand, *plan.laneAxis)) {
+  if (isUniform(operand) && isContiguousAlong(plan, operand, axis))
+    return broadcastNeighbours(operand, point, /*count=*/2);
+  if (!isUniform(operand) && isPackedAlong(plan, operand, *plan.laneAxis)) {
     SmallVector<Value> at = body.indices(operand, point);
     at.pop_back();
     at.back() = builder.createOrFold<arith::MulIOp>(
@@ -238,28 +322,63 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
   return vector::InterleaveOp::create(builder, loc, elements[0], elements[1]);
 }
 
-/// A factor of the products at `point`, extended.
-Value ProductEmitter::getFactor(unsigned index, const Point &point) {
-  const IntegerSum &sum = *plan.integerSum;
-  OpOperand *operand = sum.operands[index];
+/// Four bytes of `operand` for each lane, side by side.
+Value ProductEmitter::loadQuad(OpOperand *operand, const Point &point) {
+  if (isUniform(operand))
+    return broadcastNeighbours(operand, point, /*count=*/4);
+  int64_t lanes = getLanes();
+  Value pairs[2];
+  for (int64_t i : {0, 1}) {
+    Point at(point);
+    at[*plan.integerSum->pairAxis] += 2 * i;
+    pairs[i] = vector::BitCastOp::create(
+        builder, loc, VectorType::get({lanes}, builder.getI16Type()),
+        loadPair(operand, at));
+  }
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({4 * lanes}, builder.getI8Type()),
+      vector::InterleaveOp::create(builder, loc, pairs[0], pairs[1]));
+}
+
+/// A factor of the products at `point`, extended; of `count` neighbours.
+Value ProductEmitter::getFactor(unsigned index, const Point &point,
+                                int64_t count) {
+  const IntegerFactor &factor = plan.integerSum->factors[index];
   Point key(point);
-  llvm::SmallBitVector axes = plan.axesOf(operand);
+  llvm::SmallBitVector axes = plan.axesOf(factor.operand);
   for (unsigned axis = 0; axis < key.size(); ++axis)
     if (!axes[axis])
       key[axis] = 0;
-  Value &factor = factors[{index, key}];
-  if (factor)
-    return factor;
-  Value narrow = isPair() && getLanes() > 1
-                     ? loadPair(operand, key)
-                     : splat(builder, loc, body.load(operand, key), getLanes());
-  Type type = builder.getI32Type();
-  if (auto vector = dyn_cast<VectorType>(narrow.getType()))
-    type = VectorType::get(vector.getShape(), type);
-  bool isSigned = isa<arith::ExtSIOp>(sum.extensions[index]);
-  factor = isSigned ? Value(arith::ExtSIOp::create(builder, loc, type, narrow))
-                    : Value(arith::ExtUIOp::create(builder, loc, type, narrow));
-  return factor;
+  Value &known = factors[{index, key}];
+  if (known)
+    return known;
+  ArrayRef<Operation *> ops = factor.ops;
+  if (count == 4) // the instruction extends
+    return known = apply(ops.drop_back(), loadQuad(factor.operand, key));
+  Value element =
+      count == 2
+          ? loadPair(factor.operand, key)
+          : splat(builder, loc, body.load(factor.operand, key), getLanes());
+  return known = apply(ops, element);
+}
+
+/// What the body's `ops` make of `element`.
+Value ProductEmitter::apply(ArrayRef<Operation *> ops, Value element) {
+  auto vector = dyn_cast<VectorType>(element.getType());
+  for (Operation *op : ops) {
+    Value previous = getVariableOperand(op)->get();
+    IRMapping mapping;
+    mapping.map(previous, element);
+    for (Value operand : op->getOperands())
+      if (operand != previous && vector)
+        mapping.map(operand,
+                    splat(builder, loc, operand, vector.getNumElements()));
+    Operation *clone = builder.clone(*op, mapping);
+    element = clone->getResult(0);
+    if (vector)
+      element.setType(vector.clone(element.getType()));
+  }
+  return element;
 }
 
 Value ProductEmitter::addNeighbours(Value products) {
@@ -274,18 +393,67 @@ Value ProductEmitter::addNeighbours(Value products) {
   return arith::AddIOp::create(builder, loc, halves[0], halves[1]);
 }
 
-Value ProductEmitter::add(Value sum, const Point &point) {
-  auto multiply = [&](const Point &at) -> Value {
-    return arith::MulIOp::create(builder, loc, getFactor(0, at),
-                                 getFactor(1, at));
+/// Whether one instruction adds the four products at each lane.
+bool ProductEmitter::hasByteProducts() const {
+  int64_t bits = 32 * getLanes();
+  int64_t longest = plan.byteProducts == ByteProducts::AVX512VNNI ? 512
+                    : plan.byteProducts == ByteProducts::AVXVNNI  ? 256
+                                                                  : 0;
+  if (bits < 128 || bits > longest)
+    return false;
+  auto extendsByte = [&](const IntegerFactor &factor, bool isSigned) {
+    Operation *last = factor.ops.back();
+    return last->getOperand(0).getType().isInteger(8) &&
+           isa<arith::ExtSIOp>(last) == isSigned &&
+           (!isUniform(factor.operand) ||
+            isContiguousAlong(plan, factor.operand,
+                              *plan.integerSum->pairAxis));
   };
-  Value products = multiply(point);
-  if (plan.addsNeighbours(getLanes()) || (isPair() && getLanes() > 1)) {
-    products = addNeighbours(products);
-  } else if (isPair()) {
-    Point next(point);
-    next[*plan.integerSum->pairAxis] += 1;
-    products = arith::AddIOp::create(builder, loc, products, multiply(next));
+  const IntegerFactor *factors = plan.integerSum->factors;
+  return (extendsByte(factors[0], true) && extendsByte(factors[1], false)) ||
+         (extendsByte(factors[0], false) && extendsByte(factors[1], true));
+}
+
+/// `sum` + the four products of each lane at `point`.
+Value ProductEmitter::addByteProducts(Value sum, const Point &point) {
+  bool isUnsignedFirst =
+      isa<arith::ExtUIOp>(plan.integerSum->factors[0].ops.back());
+  Value factors[2];
+  for (unsigned index : {0, 1})
+    factors[isUnsignedFirst ? index : 1 - index] = getFactor(index, point, 4);
+  std::string name =
+      ("llvm.x86.avx512.vpdpbusd." + Twine(32 * getLanes())).str();
+  return LLVM::CallIntrinsicOp::create(builder, loc, sum.getType(),
+                                       builder.getStringAttr(name),
+                                       ValueRange{sum, factors[0], factors[1]})
+      .getResult(0);
+}
+
+Value ProductEmitter::add(Value sum, const Point &point) {
+  bool inVectors = getLanes() > 1;
+  if (!hasNeighbours()) {
+    Value product = arith::MulIOp::create(builder, loc, getFactor(0, point, 1),
+                                          getFactor(1, point, 1));
+    if (plan.addsNeighbours(getLanes()))
+      product = addNeighbours(product);
+    return arith::AddIOp::create(builder, loc, sum, product);
+  }
+  int64_t neighbours = plan.integerSum->neighbours;
+  if (neighbours == 4 && hasByteProducts())
+    return addByteProducts(sum, point);
+  int64_t together = inVectors ? 2 : 1;
+  Value products;
+  for (int64_t i = 0; i < neighbours; i += together) {
+    Point at(point);
+    at[*plan.integerSum->pairAxis] += i;
+    Value next = arith::MulIOp::create(builder, loc, getFactor(0, at, together),
+                                       getFactor(1, at, together));
+    if (inVectors)
+      next = addNeighbours(next);
+    products =
+        products
+            ? arith::AddIOp::create(builder, loc, products, next).getResult()
+            : next;
   }
   return arith::AddIOp::create(builder, loc, sum, products);
 }

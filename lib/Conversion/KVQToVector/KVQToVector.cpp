@@ -14,6 +14,7 @@
 #include "Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,7 +39,8 @@ static bool hasReorderableBody(linalg::GenericOp op) {
 }
 
 static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
-                                         int64_t vectorWidth) {
+                                         int64_t vectorWidth,
+                                         ByteProducts byteProducts) {
   rewriter.setInsertionPoint(op);
   if (auto copy = dyn_cast<memref::CopyOp>(op)) {
     Operation *generic = linalg::makeMemRefCopyOp(
@@ -64,7 +66,7 @@ static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
   FailureOr<NestPlan> plan = failure();
   FailureOr<RoundPlan> rounds = failure();
   if (hasReorderableBody(generic)) {
-    plan = planNest(generic, vectorWidth);
+    plan = planNest(generic, vectorWidth, byteProducts);
     rounds = planRounds(generic, vectorWidth);
   }
   bool shufflesPay =
@@ -100,7 +102,7 @@ struct ConvertKVQToVectorPass
     });
     IRRewriter rewriter(&getContext());
     for (Operation *op : structured)
-      if (failed(convertStructuredOp(rewriter, op, vectorWidth)))
+      if (failed(convertStructuredOp(rewriter, op, vectorWidth, byteProducts)))
         return signalPassFailure();
     getOperation()->walk([&](math::Exp2Op op) { powers.push_back(op); });
     for (math::Exp2Op op : powers) {

@@ -86,13 +86,20 @@ public:
   Value add(Value sum, const Point &point);
 
 private:
-  Value getFactor(unsigned index, const Point &point);
+  Value getFactor(unsigned index, const Point &point, int64_t count);
+  Value apply(ArrayRef<Operation *> ops, Value element);
+  bool isUniform(OpOperand *operand) const;
+  Value broadcastNeighbours(OpOperand *operand, const Point &point,
+                            int64_t count);
   Value loadPair(OpOperand *operand, const Point &point);
+  Value loadQuad(OpOperand *operand, const Point &point);
   Value addNeighbours(Value products);
   int64_t getLanes() const {
     return plan.laneAxis ? positions[*plan.laneAxis].lanes : 1;
   }
-  bool isPair() const;
+  bool hasNeighbours() const;
+  bool hasByteProducts() const;
+  Value addByteProducts(Value sum, const Point &point);
 
   OpBuilder &builder;
   Location loc;

@@ -230,11 +230,16 @@ public:
 private:
   double loadCost(OpOperand *operand) {
     auto type = cast<MemRefType>(operand->get().getType());
-    // Narrow elements are converted as they are loaded, but for the factors of
-    // products in pairs.
-    if (plan.integerSum && type.getElementTypeBitWidth() == 16)
-      return 1.0;
-    return type.getElementTypeBitWidth() < 32 ? 3.0 : 1.0;
+    unsigned bits = type.getElementTypeBitWidth();
+    // Narrow elements are converted as they are loaded, but for factors that are
+    // multiplied as they are.
+    if (plan.integerSum) {
+      bool isUniform = plan.laneAxis && !plan.axesOf(operand)[*plan.laneAxis];
+      bool inQuads = plan.integerSum->neighbours == 4 && bits == 8;
+      if (bits == 16 || (isUniform && inQuads))
+        return 1.0;
+    }
+    return bits < 32 ? 3.0 : 1.0;
   }
 
   void search(unsigned axis, int64_t points) {
@@ -371,9 +376,11 @@ static void findCombiners(NestPlan &plan) {
   }
 }
 
-FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
+FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth,
+                                  ByteProducts byteProducts) {
   NestPlan plan;
   plan.op = op;
+  plan.byteProducts = byteProducts;
   plan.kinds = op.getIteratorTypesArray();
   plan.extents = op.getStaticLoopRanges();
   if (!outputsFollowParallelAxes(plan))
@@ -385,7 +392,7 @@ FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth) {
   BlockSearch(plan).run();
   if (plan.integerSum && plan.integerSum->pairAxis &&
       plan.integerSum->pairAxis != plan.laneAxis)
-    plan.block[*plan.integerSum->pairAxis] = 2;
+    plan.block[*plan.integerSum->pairAxis] = plan.integerSum->neighbours;
   blockScalars(plan);
   chooseRunAxis(plan);
   return plan;

@@ -8,26 +8,40 @@
 #ifndef KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H
 #define KVQ_LIB_CONVERSION_KVQTOVECTOR_NESTPLAN_H
 
+#include "kvq/Conversion/ByteProducts.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::kvq {
+
+/// A factor of products of integers: an element of an operand, or a part of its
+/// bits, as i32.
+struct IntegerFactor {
+  OpOperand *operand = nullptr;
+  /// What the body does with the element, the extension to i32 last. All other
+  /// operands of these are constants.
+  SmallVector<Operation *, 1> ops;
+};
 
 /// A sum of products of integers that is taken before it is scaled: a body that
 /// adds `float(extend(x) * extend(y)) * scale`, where neither the scale nor the
 /// number of terms keeps them from being added as i32 along some reduced axes,
 /// the innermost ones. Exact, where sums of floats round.
 struct IntegerSum {
-  /// The operands that are extended; both depend on `axes`.
-  OpOperand *operands[2];
-  /// The extensions of both, and the conversion of their product to a float.
-  Operation *extensions[2];
+  /// Both depend on `axes`.
+  IntegerFactor factors[2];
+  /// That of their product to a float.
   Operation *conversion;
   llvm::SmallBitVector axes;
-  /// The axis along which two products are added in one instruction.
+  /// The axis along which two products (four, where it has so many steps) are
+  /// added together.
   std::optional<unsigned> pairAxis;
-  /// An axis of two steps that is the last one of both operands.
+  /// An axis of two steps, the last one of both factors; or of four, where one
+  /// factor has two rows of two.
   std::optional<unsigned> packedAxis;
+  /// Steps of `pairAxis` that are taken at once.
+  int64_t neighbours = 2;
 };
 
 /// The decisions about one structured op, made before any IR is written: which
@@ -53,6 +67,7 @@ struct NestPlan {
   /// that form (then the lane axis is never a reduced one).
   SmallVector<Operation *> combiners;
   std::optional<IntegerSum> integerSum;
+  ByteProducts byteProducts = ByteProducts::None;
 
   /// Whether steps of `lanes` on the lane axis are products that are added in
   /// pairs, so that accumulators have half as many lanes.
@@ -95,7 +110,9 @@ bool isTableLookup(Operation *op);
 
 /// Plans loops over vectors whose f32 elements fill `vectorWidth` lanes. Fails
 /// where outputs do not correspond one to one with the parallel iterations.
-FailureOr<NestPlan> planNest(linalg::GenericOp op, int64_t vectorWidth);
+/// Sums of products of bytes are taken by the instruction that is given.
+FailureOr<NestPlan> planNest(linalg::GenericOp op, int64_t vectorWidth,
+                             ByteProducts byteProducts);
 
 } // namespace mlir::kvq
 

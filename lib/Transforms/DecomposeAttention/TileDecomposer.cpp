@@ -57,7 +57,7 @@ LoadTileOp TileDecomposer::load(Value cache, Value pages, TokenRegion region,
       region, op.getTileAttr(),
       /*withinPage=*/(hasPages || LoadTileOp::hasTiles(type, region)) &&
           op.getWithinPages(),
-      /*asTile=*/false));
+      /*asTile=*/false, /*packed=*/false));
   return loads.back();
 }
 

@@ -50,8 +50,9 @@ public:
   Value gatherRecent(Value batch, Value begin);
   /// Quantized tokens (an exact cache's tokens) that lie one after the other.
   SmallVector<Value> loadWithinBlock(const RowPlace &place);
-  /// The whole tile of a layout that a row is in.
-  SmallVector<Value> loadStoredTile(const RowPlace &place);
+  /// The whole tile of a layout that a row is in; codes as their bytes if
+  /// `packed`.
+  SmallVector<Value> loadStoredTile(const RowPlace &place, bool packed);
   /// Those of one group, whose codes lie in rows of several tokens.
   SmallVector<Value> loadWithinGroup(const TokenRows &tokenRows, Value row);
   /// Those that may lie apart.
@@ -233,12 +234,13 @@ Value TileLoader::unpackTile(Value bytes) {
                                        codes, isOneRow ? all : last);
 }
 
-SmallVector<Value> TileLoader::loadStoredTile(const RowPlace &place) {
+SmallVector<Value> TileLoader::loadStoredTile(const RowPlace &place,
+                                              bool packed) {
   Value index = math.div(place.row, cache.getTileOrder().tokens);
   SmallVector<Value> tile;
   for (ComponentKind kind : getTokenComponents(cache))
     tile.push_back(extractTile(kind, place.block, index));
-  if (!cache.getRowLayout().isUnpacked())
+  if (!packed && !cache.getRowLayout().isUnpacked())
     tile.front() = unpackTile(tile.front());
   return tile;
 }
@@ -388,7 +390,8 @@ static SmallVector<Value> loadTile(OpBuilder &builder, LoadTileOp op,
   TokenRows tokenRows(cache, batch, getOptional(adaptor.getPages()));
   Value row = math.sub(begin, cache.getExactFirst());
   if (op.getAsTile())
-    return loader.loadStoredTile(tokenRows.locate(builder, loc, row));
+    return loader.loadStoredTile(tokenRows.locate(builder, loc, row),
+                                 op.getPacked());
   // A tile of groups of several tokens lies within one of them.
   if (!cache.getFormat().isExact() && cache.getRowLayout().getCodeTokens() != 1)
     return loader.loadWithinGroup(tokenRows, row);

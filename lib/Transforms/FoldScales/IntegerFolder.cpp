@@ -12,57 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScaleFolder.h"
+#include "IntegerFolder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
-
-namespace {
-
-class IntegerFolder : public ScaleFolder {
-public:
-  IntegerFolder(RewriterBase &b, Location loc, Contraction contraction,
-                int64_t tokenBound, unsigned width)
-      : ScaleFolder(b, loc, contraction, tokenBound), width(width),
-        type(b.getIntegerType(16)) {}
-
-private:
-  /// Elements as `codes` times `steps`, of which there is one for all elements
-  /// that are summed.
-  struct Integers {
-    Value codes, steps;
-  };
-
-  Value foldKeysOfToken() override;
-  Value foldValuesOfToken() override;
-  Value foldKeysOfTile(LoadTileOp load) override;
-  Value foldValuesOfTile(LoadTileOp load) override;
-  Value contractCodes(StringRef axes, StringRef reduced, StructuredOperand left,
-                      StructuredOperand right,
-                      StructuredOperand output) override;
-
-  /// With `init`, the codes are written there.
-  Integers buildIntegers(StructuredOperand values, StringRef summed,
-                         Value init = {});
-  Value buildSums(const Integers &integers, Value steps, StringRef axes,
-                  StringRef summed);
-  Value contractIntegers(StringRef axes, StringRef reduced,
-                         StructuredOperand integers, StructuredOperand codes,
-                         StructuredOperand scales, StructuredOperand output);
-  Value scaleSteps(Value steps, StringRef axes);
-  /// Scratch for the `axes` of `value`, whose axes are `valueAxes`.
-  Value scratchFor(StructuredOperand value, StringRef axes, Type elementType);
-
-  /// Bits of the integers, and the type that products are taken of: processors
-  /// multiply pairs of i16, to which codes are extended anyway.
-  unsigned width;
-  IntegerType type;
-};
-
-} // namespace
 
 /// Without `reduced`.
 static std::string keepAxes(StringRef axes, StringRef reduced) {
@@ -73,13 +29,17 @@ static std::string keepAxes(StringRef axes, StringRef reduced) {
   return kept;
 }
 
-Value IntegerFolder::scratchFor(StructuredOperand value, StringRef axes,
-                                Type elementType) {
+Value IntegerFolder::scratchFor(ArrayRef<StructuredOperand> operands,
+                                StringRef axes, Type elementType) {
   SmallVector<int64_t> bound;
   SmallVector<OpFoldResult> extents;
   for (char axis : axes) {
+    const StructuredOperand *operand =
+        llvm::find_if(operands, [&](const StructuredOperand &operand) {
+          return operand.axes.contains(axis);
+        });
     OpFoldResult extent =
-        tensor::getMixedSize(b, loc, value.value, value.axes.find(axis));
+        tensor::getMixedSize(b, loc, operand->value, operand->axes.find(axis));
     extents.push_back(extent);
     // Tokens alone are of a dynamic number.
     bound.push_back(getConstantIntValue(extent).value_or(tokenBound));
@@ -87,34 +47,54 @@ Value IntegerFolder::scratchFor(StructuredOperand value, StringRef axes,
   return buildScratch(b, loc, bound, extents, elementType);
 }
 
+IntegerFolder::Numbers IntegerFolder::getNumbers(StructuredOperand values) {
+  return {values.axes, {values}, [](OpBuilder &, Location, ValueRange ins) {
+            return ins.front();
+          }};
+}
+
+/// Probabilities times scales of tokens in each group.
+IntegerFolder::Numbers IntegerFolder::getWeights(StructuredOperand scales) {
+  return {"rgt",
+          {{weighted, "rt"}, scales},
+          [this](OpBuilder &b, Location loc, ValueRange ins) {
+            return multiplyElements(b, loc, ins[0],
+                                    buildExtend(b, loc, ins[1]));
+          }};
+}
+
 /// step = max |x| / N; code = round(x (N / max |x|)), to nearest even, with N
 /// the largest integer.
-IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
+IntegerFolder::Integers IntegerFolder::buildIntegers(const Numbers &numbers,
                                                      StringRef summed,
+                                                     IntegerType type,
                                                      Value init) {
   OpBuilder::InsertionGuard guard(b);
-  leaveLoops({values.value});
-  std::string kept = keepAxes(values.axes, summed);
+  ArrayRef<StructuredOperand> operands = numbers.operands;
+  if (operands.size() == 1)
+    leaveLoops({operands.front().value});
+  std::string kept = keepAxes(numbers.axes, summed);
   double largest = (1 << (width - 1)) - 1;
   // As integers, the bits of magnitudes have their order, NaN above all.
   Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-  Value least = scratchFor(values, kept, b.getI32Type());
+  Value least = scratchFor(operands, kept, b.getI32Type());
   least = linalg::FillOp::create(b, loc, none, least).getResult(0);
   Value magnitudes =
       buildStructuredOp(
-          b, loc, values.axes, summed, {values}, {{least, kept}},
-          [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+          b, loc, numbers.axes, summed, operands, {{least, kept}},
+          [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
             Type i32 = b.getI32Type();
             Value magnitude = arith::BitcastOp::create(
-                b, loc, i32, math::AbsFOp::create(b, loc, ins[0]));
+                b, loc, i32,
+                math::AbsFOp::create(b, loc, numbers.compute(b, loc, ins)));
             return SmallVector<Value>{
                 arith::MaxUIOp::create(b, loc, outs[0], magnitude)};
           })
           .front();
   SmallVector<Value> factors = buildStructuredOp(
       b, loc, kept, "", {{magnitudes, kept}},
-      {{scratchFor(values, kept, b.getF32Type()), kept},
-       {scratchFor(values, kept, b.getF32Type()), kept}},
+      {{scratchFor(operands, kept, b.getF32Type()), kept},
+       {scratchFor(operands, kept, b.getF32Type()), kept}},
       [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
         Value range = buildF32(b, loc, largest);
         Value magnitude =
@@ -123,17 +103,21 @@ IntegerFolder::Integers IntegerFolder::buildIntegers(StructuredOperand values,
             arith::DivFOp::create(b, loc, magnitude, range),
             arith::DivFOp::create(b, loc, range, magnitude)};
       });
+  SmallVector<StructuredOperand> withFactors(operands);
+  withFactors.push_back({factors[1], kept});
   Value codes =
       buildStructuredOp(
-          b, loc, values.axes, "", {values, {factors[1], kept}},
-          {{init ? init : scratchFor(values, values.axes, type), values.axes}},
+          b, loc, numbers.axes, "", withFactors,
+          {{init ? init : scratchFor(operands, numbers.axes, type),
+            numbers.axes}},
           [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
             // The sum has the integer in its lowest bits. What is not a number
             // gives some integer, and what is infinite or too small for its
             // reciprocal 0: the step decides then.
-            Value number = arith::MulFOp::create(b, loc, ins[0], ins[1]);
-            Value shifted = arith::AddFOp::create(
-                b, loc, number, buildF32(b, loc, 1.5 * (1 << 23)));
+            Value number = numbers.compute(b, loc, ins.drop_back());
+            Value shifted =
+                buildAdd(b, loc, buildMul(b, loc, number, ins.back()),
+                         buildF32(b, loc, 1.5 * (1 << 23)));
             Value bits =
                 arith::BitcastOp::create(b, loc, b.getI32Type(), shifted);
             return SmallVector<Value>{
@@ -148,7 +132,7 @@ Value IntegerFolder::buildSums(const Integers &integers, Value steps,
                                StringRef axes, StringRef summed) {
   std::string kept = keepAxes(axes, summed);
   Value init = buildFill(
-      b, loc, scratchFor({integers.codes, axes}, kept, b.getF32Type()), 0.f);
+      b, loc, scratchFor({{integers.codes, axes}}, kept, b.getF32Type()), 0.f);
   return buildStructuredOp(
              b, loc, axes, summed, {{integers.codes, axes}, {steps, kept}},
              {{init, kept}},
@@ -161,27 +145,36 @@ Value IntegerFolder::buildSums(const Integers &integers, Value steps,
       .front();
 }
 
-/// output += scale * sum of integer * code.
+/// output += the product of all scales * sum of integer * code.
 Value IntegerFolder::contractIntegers(StringRef axes, StringRef reduced,
                                       StructuredOperand integers,
                                       StructuredOperand codes,
-                                      StructuredOperand scales,
-                                      StructuredOperand output) {
+                                      ArrayRef<StructuredOperand> scales,
+                                      StructuredOperand output,
+                                      const CodeBody &extend) {
   bool isSigned = format.hasSignedCodes();
+  auto extendByte = [&](OpBuilder &b, Location loc, Value byte) -> Value {
+    if (isSigned)
+      return arith::ExtSIOp::create(b, loc, b.getI32Type(), byte);
+    return arith::ExtUIOp::create(b, loc, b.getI32Type(), byte);
+  };
+  SmallVector<StructuredOperand> inputs = {integers, codes};
+  llvm::append_range(inputs, scales);
   return buildStructuredOp(
-             b, loc, axes, reduced, {integers, codes, scales}, {output},
+             b, loc, axes, reduced, inputs, {output},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
-               Type i32 = b.getI32Type();
-               Value integer = arith::ExtSIOp::create(b, loc, i32, ins[0]);
+               Value integer =
+                   arith::ExtSIOp::create(b, loc, b.getI32Type(), ins[0]);
                Value code =
-                   isSigned
-                       ? Value(arith::ExtSIOp::create(b, loc, i32, ins[1]))
-                       : Value(arith::ExtUIOp::create(b, loc, i32, ins[1]));
+                   extend ? extend(b, loc, ins[1]) : extendByte(b, loc, ins[1]);
                Value product = arith::MulIOp::create(b, loc, integer, code);
                Value number =
                    arith::SIToFPOp::create(b, loc, b.getF32Type(), product);
+               Value scale = buildExtend(b, loc, ins[2]);
+               for (Value factor : ins.drop_front(3))
+                 scale = buildMul(b, loc, scale, buildExtend(b, loc, factor));
                return SmallVector<Value>{
-                   buildAdd(b, loc, outs[0], buildMul(b, loc, number, ins[2]))};
+                   buildAdd(b, loc, outs[0], buildMul(b, loc, number, scale))};
              })
       .front();
 }
@@ -190,10 +183,10 @@ Value IntegerFolder::contractCodes(StringRef axes, StringRef reduced,
                                    StructuredOperand left,
                                    StructuredOperand right,
                                    StructuredOperand output) {
-  Integers integers = buildIntegers(left, reduced);
+  Integers integers = buildIntegers(getNumbers(left), reduced, type);
   std::string kept = keepAxes(left.axes, reduced);
   return contractIntegers(axes, reduced, {integers.codes, left.axes}, right,
-                          {integers.steps, kept}, output);
+                          {{integers.steps, kept}}, output);
 }
 
 /// `steps` times the outer scale, if there is one.
@@ -207,77 +200,11 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
       tensor::ExtractOp::create(b, loc, outer, ValueRange{zero, zero});
   return buildStructuredOp(
              b, loc, axes, "", {{steps, axes}},
-             {{scratchFor({steps, axes}, axes, b.getF32Type()), axes}},
+             {{scratchFor({{steps, axes}}, axes, b.getF32Type()), axes}},
              [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
                return SmallVector<Value>{buildMul(b, loc, ins[0], scale)};
              })
       .front();
-}
-
-//===----------------------------------------------------------------------===//
-// Tiles of a layout
-//===----------------------------------------------------------------------===//
-
-/// As foldKeysOfToken, for all tokens of a tile of pairs p of channels: what is
-/// no token of the load gives a score that nothing reads.
-Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
-  int64_t channels = headDim / groups;
-  Integers integers;
-  Value steps, sums, pairs;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    leaveLoops({op.other, outer});
-    Value query = expandChannels(op.other);
-    integers = buildIntegers({query, "rgc"}, "c");
-    steps = scaleSteps(integers.steps, "rg");
-    if (zeros)
-      sums = buildSums(integers,
-                       format.offsetNeedsScale() ? steps : integers.steps,
-                       "rgc", "c");
-    pairs = splitPairs(integers.codes);
-  }
-  SmallVector<Value> stored = loadStored(load);
-  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
-  Value tile = tensor::ExpandShapeOp::create(
-      b, loc,
-      RankedTensorType::get({groups, channels / 2, tokenBound, 2}, byte),
-      stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
-  SmallVector<int64_t> ofGroups = {rows, groups, tokenBound};
-  SmallVector<int64_t> ofRows = {rows, tokenBound};
-  Value factors = multiply("rgt", {steps, "rg"}, {stored[1], "gt"},
-                           {buildEmpty(ofGroups), "rgt"});
-  Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
-  scores = contractIntegers("rtgcp", "gcp", {pairs, "rgcp"}, {tile, "gctp"},
-                            {factors, "rgt"}, {scores, "rt"});
-  return finishKeysOfTile(scores, sums, load, stored);
-}
-
-/// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of
-/// the load has the integer 0.
-Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
-  int64_t channels = headDim / groups;
-  SmallVector<Value> stored = loadStored(load);
-  Value weights =
-      multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], load), "gt"},
-               {scratch({rows, groups, tokenBound},
-                        {fixed(rows), fixed(groups), tokens}),
-                "rgt"});
-  SmallVector<int64_t> shape = {rows, groups, tokenBound};
-  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
-  Value all = tensor::EmptyOp::create(b, loc, shape, type);
-  all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
-  Value part = cutTokens(all, load);
-  Integers integers = buildIntegers({weights, "rgt"}, "t", part);
-  all = insertTokens(integers.codes, all, load);
-  auto byte = cast<RankedTensorType>(stored[0].getType()).getElementType();
-  Value tile = tensor::ExpandShapeOp::create(
-      b, loc,
-      RankedTensorType::get({tokenBound / 2, groups, channels, 2}, byte),
-      stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
-  Value result = contractIntegers("rgcsp", "sp", {splitPairs(all), "rgsp"},
-                                  {tile, "sgcp"}, {integers.steps, "rg"},
-                                  {expandChannels(op.output), "rgc"});
-  return finishValuesOfTile(result, load, stored);
 }
 
 //===----------------------------------------------------------------------===//
@@ -298,7 +225,7 @@ Value IntegerFolder::foldKeysOfToken() {
     OpBuilder::InsertionGuard guard(b);
     leaveLoops({op.other, outer});
     queryValues = splitChannels(op.other);
-    integers = buildIntegers({queryValues, query}, "c");
+    integers = buildIntegers(getNumbers({queryValues, query}), "c", type);
     steps = scaleSteps(integers.steps, ofGroups);
     if (zeros)
       sums = buildSums(integers,
@@ -311,12 +238,13 @@ Value IntegerFolder::foldKeysOfToken() {
                     : ArrayRef<int64_t>{rows, tokenBound},
               split ? ArrayRef<OpFoldResult>{fixed(rows), tokens, fixed(groups)}
                     : ArrayRef<OpFoldResult>{fixed(rows), tokens});
+  // In vectors: where channels lie in lanes, a sum takes one scale at a time.
   factors =
       multiply(all, {steps, ofGroups}, {tokenScales, ofTokens}, {factors, all});
   Value result = contractIntegers(split ? "rtgc" : "rtc", split ? "gc" : "c",
                                   {integers.codes, query},
                                   {splitChannels(codes), split ? "tgc" : "tc"},
-                                  {factors, all}, {op.output, "rt"});
+                                  {{factors, all}}, {op.output, "rt"});
   if (!zeros)
     return result;
   return contractOffsets(all, split ? "g" : "", {sums, ofGroups}, ofTokens,
@@ -338,13 +266,10 @@ Value IntegerFolder::foldValuesOfToken() {
             return SmallVector<Value>{buildExtend(b, loc, ins[0])};
           })
           .front();
-  Value weights = multiply("rgt", {weighted, "rt"}, {byGroup, "gt"},
-                           {scratch({rows, groups, tokenBound},
-                                    {fixed(rows), fixed(groups), tokens}),
-                            "rgt"});
-  Value result = contractCodes("rgct", "t", {weights, "rgt"},
-                               {splitChannels(codes), "tgc"},
-                               {splitChannels(op.output), "rgc"});
+  Integers integers = buildIntegers(getWeights({byGroup, "gt"}), "t", type);
+  Value result = contractIntegers(
+      "rgct", "t", {integers.codes, "rgt"}, {splitChannels(codes), "tgc"},
+      {{integers.steps, "rg"}}, {splitChannels(op.output), "rgc"});
   return joinChannels(addOffsetsOfValues(result), op.output.getType());
 }
 

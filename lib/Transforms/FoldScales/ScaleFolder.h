@@ -78,11 +78,12 @@ protected:
   virtual Value foldKeysOfTile(LoadTileOp load);
   virtual Value foldValuesOfTile(LoadTileOp load);
   LoadTileOp findTile();
-  SmallVector<Value> loadStored(LoadTileOp load);
+  SmallVector<Value> loadStored(LoadTileOp load, bool packed = false);
   OpFoldResult getFirstOfTile(LoadTileOp load);
   Value cutTokens(Value matrix, LoadTileOp load);
   Value insertTokens(Value part, Value matrix, LoadTileOp load);
-  Value splitPairs(Value value);
+  Value splitLast(Value value, int64_t size);
+  Value splitPairs(Value value) { return splitLast(value, 2); }
   Value contractPairs(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand codes, char pairsAlong,
                       StructuredOperand output);

@@ -42,15 +42,16 @@ LoadTileOp ScaleFolder::findTile() {
   return load;
 }
 
-/// Codes and metadata of the whole tile, in its order.
-SmallVector<Value> ScaleFolder::loadStored(LoadTileOp load) {
+/// Codes (with `packed`, their bytes) and metadata of the whole tile, in its
+/// order.
+SmallVector<Value> ScaleFolder::loadStored(LoadTileOp load, bool packed) {
   auto stored = LoadTileOp::create(
       b, loc,
       LoadTileOp::getTileTypes(load.getCache().getType(), load.getRegion(),
-                               /*asTile=*/true),
+                               /*asTile=*/true, packed),
       load.getCache(), load.getBatch(), load.getHead(), load.getBegin(),
       load.getEnd(), load.getPages(), load.getRegion(), load.getTileAttr(),
-      /*withinPage=*/true, /*asTile=*/true);
+      /*withinPage=*/true, /*asTile=*/true, packed);
   return llvm::to_vector_of<Value>(stored.getResults());
 }
 
@@ -84,16 +85,16 @@ Value ScaleFolder::insertTokens(Value part, Value matrix, LoadTileOp load) {
       slice.getMixedStrides());
 }
 
-/// `value` with its last axis as `count` x 2.
-Value ScaleFolder::splitPairs(Value value) {
+/// `value` with its last axis as `count` x `size`.
+Value ScaleFolder::splitLast(Value value, int64_t size) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<ReassociationIndices> axes;
   for (int64_t axis = 0; axis < type.getRank(); ++axis)
     axes.push_back({axis});
   axes.back().push_back(type.getRank());
-  shape.back() /= 2;
-  shape.push_back(2);
+  shape.back() /= size;
+  shape.push_back(size);
   return tensor::ExpandShapeOp::create(
       b, loc, RankedTensorType::get(shape, type.getElementType()), value, axes);
 }

@@ -1,0 +1,196 @@
+//===- IntegerTiles.cpp - Integers with codes in tiles of a layout --------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "IntegerFolder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// The planes that the codes of a tile are contracted in; nothing where each is
+/// a byte, or where a plane would cut groups of channels elsewhere than between
+/// equal parts. They are unpacked then.
+std::optional<CodePlanes> IntegerFolder::findPlanes(LoadTileOp load) {
+  auto planes = CodePlanes::get(load.getCache().getType());
+  if (!planes)
+    return std::nullopt;
+  int64_t ofPlane = headDim / planes->count, ofGroup = headDim / groups;
+  bool fits = ofPlane % ofGroup == 0 || ofGroup % ofPlane == 0;
+  return fits ? planes : std::nullopt;
+}
+
+/// The parts of a tile's channels and how their codes are extended; with
+/// `aboveLeast` as unsigned numbers, by which they are above the least code.
+SmallVector<IntegerFolder::TilePart>
+IntegerFolder::getTileParts(std::optional<CodePlanes> planes, bool aboveLeast) {
+  int64_t ofGroup = headDim / groups;
+  CodePlanes bytes{/*count=*/1, /*bits=*/8, format.hasSignedCodes(),
+                   /*bias=*/false};
+  CodePlanes held = planes.value_or(bytes);
+  int64_t ofPlane = headDim / held.count;
+  SmallVector<TilePart> parts;
+  for (int64_t plane = 0; plane < held.count; ++plane) {
+    int64_t first = plane * ofPlane;
+    auto extend = [=](OpBuilder &b, Location loc, Value byte) -> Value {
+      Type i32 = b.getI32Type();
+      if (aboveLeast)
+        return arith::ExtUIOp::create(
+            b, loc, i32, held.buildCodeAboveLeast(b, loc, byte, plane));
+      return arith::ExtSIOp::create(b, loc, i32,
+                                    held.buildCode(b, loc, byte, plane));
+    };
+    bool isCode = !planes && !aboveLeast;
+    parts.push_back({first / ofGroup, std::max<int64_t>(ofPlane / ofGroup, 1),
+                     first % ofGroup, std::min(ofPlane, ofGroup),
+                     isCode ? CodeBody() : extend});
+  }
+  return parts;
+}
+
+tensor::ExtractSliceOp IntegerFolder::slice(Value value,
+                                            ArrayRef<int64_t> offsets,
+                                            ArrayRef<int64_t> sizes) {
+  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(
+      b, loc, value, getAsIndexOpFoldResult(b.getContext(), offsets),
+      getAsIndexOpFoldResult(b.getContext(), sizes), ones);
+}
+
+/// scores[r, t] += sum over pairs p of channels, for all tokens of the tile.
+Value IntegerFolder::contractPairsOfKeys(const TilePart &part, Value query,
+                                         Value stored,
+                                         ArrayRef<StructuredOperand> factors,
+                                         Value scores) {
+  Value pairs =
+      slice(splitPairs(query), {0, part.firstGroup, part.firstChannel / 2, 0},
+            {rows, part.groups, part.channels / 2, 2});
+  return contractIntegers("rtgcp", "gcp", {pairs, "rgcp"}, {stored, "gctp"},
+                          factors, {scores, "rt"}, part.extend);
+}
+
+/// The same over four channels q at once, of two pairs that lie `tokens` apart.
+Value IntegerFolder::contractQuadsOfKeys(const TilePart &part, Value query,
+                                         Value stored,
+                                         ArrayRef<StructuredOperand> factors,
+                                         Value scores) {
+  Value quads =
+      slice(splitLast(query, 4), {0, part.firstGroup, part.firstChannel / 4, 0},
+            {rows, part.groups, part.channels / 4, 4});
+  AffineExpr r, t, g, c, q;
+  bindDims(b.getContext(), r, t, g, c, q);
+  AffineMap map = AffineMap::get(5, 0, {g, c * 2 + q.floorDiv(2), t, q % 2},
+                                 b.getContext());
+  return contractIntegers("rtgcq", "gcq", {quads, "rgcq"}, {stored, "", map},
+                          factors, {scores, "rt"}, part.extend);
+}
+
+/// scores[r, t] += sum_g s[g, t] step[r, g] least (sum_c n[r, g, c]): what
+/// codes that count from the least one leave out.
+Value IntegerFolder::addLeast(const Integers &query, unsigned bits, Value steps,
+                              Value scales, Value scores) {
+  Value least;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({query.codes, steps});
+    Value sums = buildSums(query, steps, "rgc", "c");
+    double code = -static_cast<double>(1 << (bits - 1));
+    least = buildStructuredOp(
+                b, loc, "rg", "", {{sums, "rg"}},
+                {{buildEmpty({rows, groups}), "rg"}},
+                [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+                  return SmallVector<Value>{
+                      buildMul(b, loc, ins[0], buildF32(b, loc, code))};
+                })
+                .front();
+  }
+  return contract("rtg", "g", {least, "rg"}, {scales, "gt"}, {scores, "rt"});
+}
+
+/// As foldKeysOfToken, for all tokens of a tile of pairs of channels: what is
+/// no token of the load gives a score that nothing reads. Of a query of i8,
+/// four products with unsigned codes are added at once where processors can.
+Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
+  std::optional<CodePlanes> planes = findPlanes(load);
+  int64_t ofPart =
+      std::min(headDim / groups, headDim / (planes ? planes->count : 1));
+  bool inQuads = width == 8 && ofPart % 4 == 0;
+  Integers integers;
+  Value steps, sums;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    leaveLoops({op.other, outer});
+    Value query = expandChannels(op.other);
+    integers = buildIntegers(getNumbers({query, "rgc"}), "c",
+                             inQuads ? b.getIntegerType(8) : type);
+    steps = scaleSteps(integers.steps, "rg");
+    if (zeros)
+      sums = buildSums(integers,
+                       format.offsetNeedsScale() ? steps : integers.steps,
+                       "rgc", "c");
+  }
+  SmallVector<Value> stored = loadStored(load, planes.has_value());
+  Type byte = getElementTypeOrSelf(stored[0]);
+  SmallVector<int64_t> ofRows = {rows, tokenBound};
+  Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
+  for (const TilePart &part : getTileParts(planes, /*aboveLeast=*/inQuads)) {
+    Value tile = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({part.groups, part.channels / 2, tokenBound, 2},
+                              byte),
+        stored[0], SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}});
+    Value ofQuery = slice(steps, {0, part.firstGroup}, {rows, part.groups});
+    Value ofKeys =
+        slice(stored[1], {part.firstGroup, 0}, {part.groups, tokenBound});
+    SmallVector<StructuredOperand> factors = {{ofQuery, "rg"}, {ofKeys, "gt"}};
+    scores =
+        inQuads
+            ? contractQuadsOfKeys(part, integers.codes, tile, factors, scores)
+            : contractPairsOfKeys(part, integers.codes, tile, factors, scores);
+  }
+  if (inQuads && format.hasSignedCodes())
+    scores =
+        addLeast(integers, planes ? planes->bits : 8, steps, stored[1], scores);
+  return finishKeysOfTile(scores, sums, load, stored);
+}
+
+/// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of
+/// the load has the integer 0.
+Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
+  std::optional<CodePlanes> planes = findPlanes(load);
+  SmallVector<Value> stored = loadStored(load, planes.has_value());
+  SmallVector<int64_t> shape = {rows, groups, tokenBound};
+  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
+  Value all = tensor::EmptyOp::create(b, loc, shape, type);
+  all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
+  Integers integers =
+      buildIntegers(getWeights({cutTokens(stored[1], load), "gt"}), "t", type,
+                    cutTokens(all, load));
+  all = splitPairs(insertTokens(integers.codes, all, load));
+  Type byte = getElementTypeOrSelf(stored[0]);
+  Value result = expandChannels(op.output);
+  for (const TilePart &part : getTileParts(planes, /*aboveLeast=*/false)) {
+    Value tile = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({tokenBound / 2, part.groups, part.channels, 2},
+                              byte),
+        stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}});
+    Value pairs = slice(all, {0, part.firstGroup, 0, 0},
+                        {rows, part.groups, tokenBound / 2, 2});
+    Value steps =
+        slice(integers.steps, {0, part.firstGroup}, {rows, part.groups});
+    auto output = slice(result, {0, part.firstGroup, part.firstChannel},
+                        {rows, part.groups, part.channels});
+    Value sums =
+        contractIntegers("rgcsp", "sp", {pairs, "rgsp"}, {tile, "sgcp"},
+                         {{steps, "rg"}}, {output, "rgc"}, part.extend);
+    result = tensor::InsertSliceOp::create(
+        b, loc, sums, result, output.getMixedOffsets(), output.getMixedSizes(),
+        output.getMixedStrides());
+  }
+  return finishValuesOfTile(result, load, stored);
+}
