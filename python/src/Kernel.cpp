@@ -297,6 +297,8 @@ void python::bindKernel(nb::module_ &module) {
            "was compiled with threads, otherwise as many as OpenMP has.")
       .def_ro("compile_seconds", &Kernel::compileSeconds,
               "Time from text to machine code.");
+  module.attr("DEQUANTIZE_ROWS") =
+      CPUPipelineOptions().dequantizeRows.getValue();
   module.def(
       "query_tile", &chooseQueryTile, nb::arg("query_tokens"),
       nb::arg("heads"), nb::arg("channels"),
