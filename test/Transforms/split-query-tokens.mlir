@@ -110,3 +110,26 @@ func.func @window(%q: tensor<1x4x4x64xf32>, %k: !c, %v: !c, %n: tensor<1xi64>,
       {scale = 0.125 : f32, causal, window = 16 : i64, window_first = 2 : i64} -> tensor<1x4x4x64xf32>
   return %r : tensor<1x4x4x64xf32>
 }
+
+// -----
+
+!c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+// 96 query heads share a KV head: an item has 48 of them, and is of the KV head
+// that two items have.
+//
+// CHECK-DAG: #[[$ROW:.+]] = affine_map<(d0) -> (d0 * 48)>
+// CHECK-DAG: #[[$HEAD:.+]] = affine_map<(d0) -> (d0 floordiv 2)>
+// CHECK-LABEL: func @heads(
+// CHECK:       scf.forall (%{{.+}}, %[[PART:.+]], %{{.+}}) in (1, 4, 1)
+// CHECK-DAG:     %[[ROW:.+]] = affine.apply #[[$ROW]](%[[PART]])
+// CHECK-DAG:     %[[HEAD:.+]] = affine.apply #[[$HEAD]](%[[PART]])
+// CHECK:         tensor.extract_slice %{{.+}}[0, %[[ROW]], 0, 0] [1, 48, 4, 64]
+// CHECK:         kvq.partial_attention {{.*}} at[%{{.+}}, %[[HEAD]]]
+func.func @heads(%q: tensor<1x192x4x64xf32>, %k: !c, %v: !c, %n: tensor<1xi64>,
+                 %out: tensor<1x192x4x64xf32>) -> tensor<1x192x4x64xf32> {
+  %r = kvq.attention ins(%q, %k, %v : tensor<1x192x4x64xf32>, !c, !c)
+      lengths(%n : tensor<1xi64>) outs(%out : tensor<1x192x4x64xf32>)
+      {scale = 0.125 : f32} -> tensor<1x192x4x64xf32>
+  return %r : tensor<1x192x4x64xf32>
+}

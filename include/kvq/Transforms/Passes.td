@@ -197,6 +197,9 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     token gives 0. Sinks are the state that items start from, or that their splits
     are merged into.
 
+    Of more than 64 query heads to a KV head, the most that divide them are in an
+    item.
+
     With more than one split (flash decoding) the items are those of (sequence,
     KV head, query token, split). Their states go to a workspace, and a second
     `scf.forall` merges them in order by `kvq.merge_partials`. A split holds

@@ -78,15 +78,27 @@ static Value extractColumns(OpBuilder &b, Location loc, Value matrix,
 }
 
 /// Channels of the tile of a side, tokens x channels: dequantized to f32, or as
-/// they are stored where that is exact.
+/// they are stored where that is exact. With rows in lanes all is f32, of which
+/// values that are channels of keys are a part.
 Value TileDecomposer::loadValues(Value cache, Value pages, TokenRegion region,
+                                 ChannelRange channels) {
+  if (!rowsInLanes)
+    return loadStored(cache, pages, region, channels);
+  for (const WideTile &tile : wideTiles)
+    if (tile.cache == cache && tile.region == region)
+      return extractColumns(b, loc, tile.values, channels);
+  Value values = widen(loadStored(cache, pages, region, channels));
+  if (channels.count == cast<CacheType>(cache.getType()).getHeadDim())
+    wideTiles.push_back({cache, region, values});
+  return values;
+}
+
+Value TileDecomposer::loadStored(Value cache, Value pages, TokenRegion region,
                                  ChannelRange channels) {
   auto type = cast<CacheType>(cache.getType());
   LoadTileOp tileOp = load(cache, pages, region, channels);
-  if (!LoadTileOp::hasCodes(type, region)) {
-    Value values = extractColumns(b, loc, tileOp.getResult(0), channels);
-    return rowsInLanes ? widen(values) : values;
-  }
+  if (!LoadTileOp::hasCodes(type, region))
+    return extractColumns(b, loc, tileOp.getResult(0), channels);
   SmallVector<Value> stored(tileOp.getResults());
   for (const StorageComponent &component : type.getComponents())
     if (component.given && goesWithCodes(component.kind))
@@ -300,8 +312,9 @@ Value TileDecomposer::accumulateTiles(ArrayRef<SegmentTile> tiles,
   for (const SegmentTile &tile : tiles) {
     Value part = extractColumns(b, loc, acc, tile.channels);
     Value sum =
-        buildContraction(b, loc, "rct", "t", {probabilities, getScoreAxes()},
-                         {tile.values, "tc"}, {part, "rc"}, buildExtend, hides);
+        buildContraction(b, loc, rowsInLanes ? "crt" : "rct", "t",
+                         {probabilities, getScoreAxes()}, {tile.values, "tc"},
+                         {part, "rc"}, buildExtend, hides);
     if (op.getQueryCodesAttr())
       useIntegers(sum, tile.values, TypeAttr::get(b.getI16Type()));
     if (part == acc) {

@@ -52,7 +52,15 @@ private:
                                         TokenRegion region,
                                         ChannelRange channels);
   SmallVector<KeyPart> getKeyParts(const SegmentTile &key);
+  /// A tile of all channels in f32.
+  struct WideTile {
+    Value cache;
+    TokenRegion region;
+    Value values;
+  };
   Value loadValues(Value cache, Value pages, TokenRegion region,
+                   ChannelRange channels);
+  Value loadStored(Value cache, Value pages, TokenRegion region,
                    ChannelRange channels);
   LoadTileOp load(Value cache, Value pages, TokenRegion region,
                   ChannelRange channels);
@@ -92,6 +100,7 @@ private:
   TransposedQueries &transposedQueries;
   /// What was loaded so far.
   SmallVector<LoadTileOp> loads;
+  SmallVector<WideTile> wideTiles;
   std::vector<std::pair<Value, SmallVector<CacheSegment>>> segmentsOf;
   /// Most tokens in the tile.
   int64_t tile;

@@ -65,7 +65,8 @@ private:
         WorkItemAttr::getMapping(b.getContext(), extents.size()));
   }
   SmallVector<OpFoldResult> getExtents() {
-    return {b.getIndexAttr(key.getBatch()), b.getIndexAttr(key.getHeads()),
+    return {b.getIndexAttr(key.getBatch()),
+            b.getIndexAttr(key.getHeads() * items.getParts()),
             items.getCount(b)};
   }
   WorkItem getItem(ValueRange ivs) {
@@ -105,8 +106,8 @@ scf::ForallOp AttentionSplitter::runUnsplit(ValueRange outputs) {
   return forall;
 }
 
-/// Partial states of all splits: splits x batch x kv_heads x items x rows [x
-/// channels].
+/// Partial states of all splits: splits x batch x parts of query heads x items
+/// x rows [x channels].
 AttentionState AttentionSplitter::createWorkspace() {
   SmallVector<OpFoldResult> extents = {b.getIndexAttr(items.splits)};
   llvm::append_range(extents, getExtents());

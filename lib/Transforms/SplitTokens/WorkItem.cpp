@@ -32,17 +32,32 @@ OpFoldResult WorkItems::getCount(OpBuilder &b) {
       {tokens});
 }
 
-WorkItem::WorkItem(OpBuilder &b, const WorkItems &items, Value sequence,
-                   Value head, Value index)
-    : b(b), op(items.op), loc(op.getLoc()), sequence(sequence), head(head),
+/// The most query heads in an item. A tile of 64 tokens has as many scores of
+/// them as it has values of 64 channels.
+static constexpr int64_t kMostHeads = 64;
+
+int64_t WorkItems::getHeads() {
+  int64_t group = op.getGroupSize();
+  for (int64_t heads = std::min(group, kMostHeads); heads > 1; --heads)
+    if (group % heads == 0)
+      return heads;
+  return 1;
+}
+
+WorkItem::WorkItem(OpBuilder &b, WorkItems items, Value sequence, Value part,
+                   Value index)
+    : b(b), op(items.op), loc(op.getLoc()), sequence(sequence),
       tokenCount(b.getIndexAttr(items.queryTokens)),
-      queryTokens(items.queryTokens), heads(op.getGroupSize()),
+      queryTokens(items.queryTokens), heads(items.getHeads()),
       rows(heads * queryTokens), splits(items.splits),
       queryType(cast<RankedTensorType>(op.getQuery().getType())),
       outputType(cast<RankedTensorType>(op.getInit().getType())) {
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   OpFoldResult firstHead = affine::makeComposedFoldedAffineApply(
-      b, loc, AffineMap::get(1, 0, d0 * heads), {OpFoldResult(head)});
+      b, loc, AffineMap::get(1, 0, d0 * heads), {OpFoldResult(part)});
+  head = getIndex(affine::makeComposedFoldedAffineApply(
+      b, loc, AffineMap::get(1, 0, d0.floorDiv(items.getParts())),
+      {OpFoldResult(part)}));
   token = affine::makeComposedFoldedAffineApply(
       b, loc, AffineMap::get(1, 0, d0 * queryTokens), {OpFoldResult(index)});
   offsets = {sequence, firstHead, token, b.getIndexAttr(0)};

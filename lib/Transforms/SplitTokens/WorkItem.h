@@ -29,9 +29,13 @@ struct WorkItems {
   /// Token ranges that are attended to by items of their own.
   int64_t splits;
 
-  /// Items of a sequence and KV head.
+  /// Items of a sequence and as many query heads.
   OpFoldResult getCount(OpBuilder &b);
-  int64_t getRows() { return op.getGroupSize() * queryTokens; }
+  /// Query heads in an item: those of a KV head, or an equal part of them.
+  int64_t getHeads();
+  /// Such parts of a KV head's.
+  int64_t getParts() { return op.getGroupSize() / getHeads(); }
+  int64_t getRows() { return getHeads() * queryTokens; }
 };
 
 /// Emits one work item: some query tokens of a sequence that follow each other,
@@ -40,8 +44,8 @@ struct WorkItems {
 /// missing are padding: rows of zeros, of which nothing is stored.
 class WorkItem {
 public:
-  /// The item `index` of a sequence and KV head.
-  WorkItem(OpBuilder &b, const WorkItems &items, Value sequence, Value head,
+  /// The item `index` of a sequence and part `part` of all query heads.
+  WorkItem(OpBuilder &b, WorkItems items, Value sequence, Value part,
            Value index);
 
   /// The state that has seen no token.
