@@ -352,11 +352,16 @@ def test_attention_without_tokens_is_zero():
 
 
 def test_one_kernel_serves_every_capacity_and_query_length():
+    """Of one number of query tokens in a work item: 1, and 32 for most long prompts with these heads."""
     k, v = filled(length=10, capacity=16), filled(length=10, capacity=16)
     kvq.attention(tokens(1, 4, 1, 64), k, v)
+    kvq.attention(tokens(1, 4, 32, 64), k, v)
     before = len(compiler._kernels)
     k, v = filled(length=300, capacity=512), filled(length=300, capacity=300)
-    kvq.attention(tokens(1, 4, 5, 64), k, v)
+    kvq.attention(tokens(1, 4, 1, 64), k, v)
+    for queries in (64, 95, 250):
+        kvq.attention(tokens(1, 4, queries, 64), k, v)
+    kvq.attention(tokens(1, 4, 5, 64), k, v, query_tile=32)
     assert len(compiler._kernels) == before
 
 
