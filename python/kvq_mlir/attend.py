@@ -196,8 +196,7 @@ def attention(
 
     splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
     query_tile: query tokens that are attended to together, so that a tile of the caches is read once for all of them;
-    default: as many as a work item should hold, so chosen that few are left over, which are attended to one by one. Each
-    number is a kernel of its own.
+    default: a power of two, by how many there are. Each number is a kernel of its own.
     threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
     not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from several threads at once
     are fine.

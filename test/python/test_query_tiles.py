@@ -159,9 +159,10 @@ def test_the_same_bits_every_time_and_on_any_number_of_threads(rng):
 
 
 def test_how_many_query_tokens_an_item_has():
-    """The fewest items of at most 64 rows and 8192 channels, and of these the ones with the least padding."""
-    for heads, channels, most in [(1, 128, 64), (4, 128, 16), (4, 64, 16), (8, 256, 4), (64, 128, 1), (128, 576, 1)]:
+    """The power of two with the least work, of at most 64 rows and 8192 channels."""
+    for heads, channels, most in [(1, 128, 64), (3, 128, 16), (4, 64, 16), (8, 256, 4), (64, 128, 1), (128, 576, 1)]:
+        tiles = [1 << n for n in range(7) if 1 << n <= most]
         for tokens in range(1, 200):
-            items = {n: -(-tokens // n) for n in range(1, most + 1)}
-            assert _kvq.query_tile(tokens, heads, channels) == min(items, key=lambda n: (items[n], n))
-
+            work = {tile: -(-tokens // tile) * (tile * heads + 4) for tile in tiles}
+            assert _kvq.query_tile(tokens, heads, channels) == min(tiles, key=lambda tile: (work[tile], -tile))
+    assert [_kvq.query_tile(tokens, 4, 128) for tokens in (1, 2, 3, 4, 16, 512)] == [1, 2, 4, 4, 16, 16]

@@ -211,9 +211,10 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     sees, and `kvq.partial_attention` hides, by where a row's query stands, what
     causality (`causal`) or the window (`window`) keeps from it. In the last item rows
     may be padding: zeros, of which nothing is stored. 0 chooses n for a static number
-    of query tokens: as few items as hold them, of one size, with at most 64 rows and
-    rows of at most 8192 channels in all (query and accumulator are 32 KB each then);
-    one query token for a dynamic number, as decoding has it
+    of query tokens: the power of two with the least work, padding included, where an
+    item costs as much as 4 rows beside its own, with at most 64 rows and rows of at
+    most 8192 channels in all (query and accumulator are 32 KB each then); one query
+    token for a dynamic number, as decoding has it
     (test/Transforms/split-query-tokens.mlir).
 
     Of test/Transforms/split-tokens.mlir, abridged:

@@ -14,8 +14,8 @@ namespace mlir::kvq {
 
 /// Query tokens in a work item for `queryTokens` of them, each with `heads`
 /// query heads to a KV head, rows of the query and of the output having at most
-/// `channels` channels: as few items as can hold them, all of one size but for
-/// what is missing in the last one.
+/// `channels` channels: a power of two, so that there are few kernels, with the
+/// least work, padding included.
 int64_t chooseQueryTile(int64_t queryTokens, int64_t heads, int64_t channels);
 
 } // namespace mlir::kvq

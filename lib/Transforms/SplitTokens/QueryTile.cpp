@@ -15,10 +15,18 @@
 static constexpr int64_t kMostRows = 64;
 static constexpr int64_t kMostChannels = 8192;
 
+/// What an item takes beside its rows, in rows.
+static constexpr int64_t kItemCost = 4;
+
 int64_t mlir::kvq::chooseQueryTile(int64_t queryTokens, int64_t heads,
                                    int64_t channels) {
   int64_t rows = std::min(kMostRows, kMostChannels / channels);
-  int64_t most = std::max<int64_t>(rows / heads, 1);
-  int64_t items = (queryTokens + most - 1) / most;
-  return items == 0 ? 1 : (queryTokens + items - 1) / items;
+  auto getCost = [&](int64_t tile) {
+    return (queryTokens + tile - 1) / tile * (tile * heads + kItemCost);
+  };
+  int64_t best = 1;
+  for (int64_t tile = 2; tile * heads <= rows; tile *= 2)
+    if (getCost(tile) <= getCost(best))
+      best = tile;
+  return best;
 }
