@@ -39,6 +39,9 @@ def find_ptxas():
     return shutil.which("ptxas", path=os.pathsep.join(folders))
 
 
+# What files of schedules have to be of.
+config.substitutions.append(("%kvq_schedule_version", config.kvq_schedule_version))
+
 ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")

@@ -19,5 +19,13 @@ void kvq::approximateMath(Operation *root) {
     return name == math::TanhOp::getOperationName() ||
            name == math::Log2Op::getOperationName();
   });
-  walkAndApplyPatterns(root, std::move(patterns));
+  // Nothing hangs on the last bit of a polynomial.
+  struct Approximations : RewriterBase::Listener {
+    void notifyOperationInserted(Operation *op,
+                                 OpBuilder::InsertPoint) override {
+      if (auto fma = dyn_cast<math::FmaOp>(op))
+        fma.setFastmath(fma.getFastmath() | arith::FastMathFlags::afn);
+    }
+  } listener;
+  walkAndApplyPatterns(root, std::move(patterns), &listener);
 }

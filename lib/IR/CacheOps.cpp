@@ -66,6 +66,8 @@ LogicalResult EmptyOp::verify() {
 }
 
 LogicalResult FromComponentsOp::verify() {
+  if (failed(verifyAssignedLayout(*this, getCache().getType())))
+    return failure();
   SmallVector<StorageComponent> components =
       getCache().getType().getComponents();
   if (components.size() != getComponents().size())

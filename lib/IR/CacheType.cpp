@@ -409,6 +409,14 @@ CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
              getKeepFirst());
 }
 
+bool CacheType::hasOpenLayout() const {
+  if (getSegments())
+    return llvm::any_of(getSegments().getFormats(), [](Attribute format) {
+      return cast<FormatInterface>(format).hasOpenLayout();
+    });
+  return getFormat().hasOpenLayout();
+}
+
 TileOrder CacheType::getTileOrder() const {
   if (!getFormat() || getFormat().isExact())
     return {};

@@ -33,6 +33,25 @@ FormatAttr FormatAttr::withLayout(LayoutAttr layout) const {
       getHeads(), getRule(), getCenter(), getRotation(), getRope(), layout);
 }
 
+bool FormatAttr::hasOpenLayout() const {
+  return getLayout() && getLayout().getOpen();
+}
+
+FormatInterface
+FormatAttr::assignLayout(function_ref<InFlightDiagnostic()> emitError,
+                         Attribute layout) const {
+  if (!hasOpenLayout())
+    return *this;
+  // Exact elements have one order, which nothing is written for.
+  if (isExact())
+    return withLayout(LayoutAttr());
+  return FormatAttr::getChecked(
+      emitError, getContext(), getCodes(), getTokens(), getChannels(),
+      getScale(), getOuter(), getZeroKind(), getZero(), getRange(), getClip(),
+      getSteps(), getHeads(), getRule(), getCenter(), getRotation(), getRope(),
+      cast<LayoutAttr>(layout));
+}
+
 FormatInterface FormatAttr::resolve(int64_t headDim) const {
   if (isExact() || (getChannels() != kWholeAxis && getRotation() != kWholeAxis))
     return *this;

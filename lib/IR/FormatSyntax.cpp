@@ -156,6 +156,14 @@ static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
   return parser.parseType(fields.zero);
 }
 
+/// Parses a `#kvq.layout`, or `auto`.
+static ParseResult parseLayout(AsmParser &parser, FormatFields &fields) {
+  if (failed(parser.parseOptionalKeyword("auto")))
+    return parser.parseAttribute(fields.layout);
+  fields.layout = LayoutAttr::getOpen(parser.getContext());
+  return success();
+}
+
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
   FormatFields fields;
   llvm::StringSet<> seen;
@@ -171,7 +179,7 @@ Attribute FormatAttr::parse(AsmParser &parser, Type) {
       {"center", [&] { return parser.parseType(fields.center); }},
       {"rope", [&] { return parseRope(parser, fields); }},
       {"rule", [&] { return parser.parseAttribute(fields.rule); }},
-      {"layout", [&] { return parser.parseAttribute(fields.layout); }}};
+      {"layout", [&] { return parseLayout(parser, fields); }}};
   if (parseFieldList(parser, " of a format", listed, seen))
     return {};
   if (!fields.codes) {
@@ -258,7 +266,9 @@ void FormatAttr::print(AsmPrinter &printer) const {
   } else {
     printRope();
   }
-  if (getLayout())
+  if (hasOpenLayout())
+    printer << ", layout = auto";
+  else if (getLayout())
     printer << ", layout = " << getLayout();
   printer << ">";
 }

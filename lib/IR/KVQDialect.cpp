@@ -164,8 +164,17 @@ LogicalResult KVQDialect::verifyOperationAttribute(Operation *op,
                        << attribute.getValue() << " of '" << op->getName()
                        << "'";
   }
+  if (attribute.getName() == kScheduleAttrName) {
+    if (isa<FunctionOpInterface>(op) && isa<ScheduleAttr>(attribute.getValue()))
+      return success();
+    return emitError() << "expected kvq.schedule as a #kvq.schedule<...> of a "
+                          "function, got "
+                       << attribute.getValue() << " of '" << op->getName()
+                       << "'";
+  }
   return emitError() << "expected an attribute of kvq.layer, kvq.policy, "
-                        "kvq.query_codes, kvq.side, kvq.unfused, got "
+                        "kvq.query_codes, kvq.schedule, kvq.side, kvq.unfused, "
+                        "got "
                      << attribute.getName();
 }
 

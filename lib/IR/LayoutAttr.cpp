@@ -159,7 +159,8 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<LayoutAttr>(
       loc, parser.getContext(), fields.codes,
       fields.high.value_or(fields.codes), fields.bias, fields.block,
-      fields.scope, ArrayRef<LayoutField>(fields.fields), fields.tile);
+      fields.scope, ArrayRef<LayoutField>(fields.fields), fields.tile,
+      /*open=*/false);
 }
 
 static void printOrder(AsmPrinter &printer, StringRef name,
@@ -175,6 +176,10 @@ static void printOrder(AsmPrinter &printer, StringRef name,
 
 void LayoutAttr::print(AsmPrinter &printer) const {
   printer << "<";
+  if (getOpen()) { // never by itself: a format prints it
+    printer << "auto>";
+    return;
+  }
   printOrder(printer, "codes", getCodes());
   if (!(getHigh() == getCodes()))
     printOrder(printer << ", ", "high", getHigh());
@@ -295,7 +300,8 @@ static LogicalResult verifyFields(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  CodeOrder codes, CodeOrder high, bool bias,
                                  CodeBlock block, RecordScope scope,
-                                 ArrayRef<LayoutField> fields, TileOrder tile) {
+                                 ArrayRef<LayoutField> fields, TileOrder tile,
+                                 bool) {
   if (failed(verifyOrder(emitError, codes)) ||
       failed(verifyOrder(emitError, high)) ||
       failed(verifyBlock(emitError, block)) ||
@@ -312,17 +318,31 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LayoutAttr LayoutAttr::getPlanar(MLIRContext *context) {
   return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
                          CodeBlock(), RecordScope::None,
-                         ArrayRef<LayoutField>(), TileOrder());
+                         ArrayRef<LayoutField>(), TileOrder(), /*open=*/false);
+}
+
+LayoutAttr LayoutAttr::getOpen(MLIRContext *context) {
+  return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
+                         CodeBlock(), RecordScope::None,
+                         ArrayRef<LayoutField>(), TileOrder(), /*open=*/true);
+}
+
+LayoutAttr LayoutAttr::getTiles(MLIRContext *context, TileOrder tile) {
+  return LayoutAttr::get(context, CodeOrder(), CodeOrder(), /*bias=*/false,
+                         CodeBlock(), RecordScope::None,
+                         ArrayRef<LayoutField>(), tile, /*open=*/false);
 }
 
 LayoutAttr LayoutAttr::withoutTile() const {
   return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
-                         getBlock(), getScope(), getFields(), TileOrder());
+                         getBlock(), getScope(), getFields(), TileOrder(),
+                         getOpen());
 }
 
 LayoutAttr LayoutAttr::withRow(ArrayRef<LayoutField> fields) const {
   return LayoutAttr::get(getContext(), getCodes(), getHigh(), getBias(),
-                         getBlock(), RecordScope::Row, fields, getTile());
+                         getBlock(), RecordScope::Row, fields, getTile(),
+                         /*open=*/false);
 }
 
 bool LayoutAttr::hasField(RowField field) const {

@@ -145,3 +145,24 @@ LogicalResult kvq::verifyKeyRope(Operation *op, CacheType keys, Value cos,
   return op->emitOpError("expected tables of RoPE with a row for each of ")
          << keys.getCapacity() << " positions, got " << rows;
 }
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+static InFlightDiagnostic emitOpenLayout(Operation *op) {
+  return op->emitOpError("expected a layout of bytes, which "
+                         "kvq-assign-layout chooses, got layout = auto in ");
+}
+
+LogicalResult kvq::verifyAssignedLayout(Operation *op, CacheType cache) {
+  if (!cache.hasOpenLayout())
+    return success();
+  return emitOpenLayout(op) << cache;
+}
+
+LogicalResult kvq::verifyAssignedLayout(Operation *op, FormatInterface format) {
+  if (!format.hasOpenLayout())
+    return success();
+  return emitOpenLayout(op) << format;
+}

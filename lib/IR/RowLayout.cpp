@@ -36,6 +36,8 @@ static bool areCut(unsigned bits, const CodeOrder &order) {
 LogicalResult
 kvq::verifyExactLayout(function_ref<InFlightDiagnostic()> emitError,
                        LayoutAttr layout) {
+  if (layout.getOpen())
+    return success();
   bool isRow =
       layout.getScope() == RecordScope::Row &&
       layout.hasField(RowField::Values) &&

@@ -55,6 +55,9 @@ LogicalResult PartialAttentionOp::verify() {
            << getKey().getType().getHeadDim() << ", got "
            << query.getDimSize(1);
   CacheType key = getKey().getType(), value = getValue().getType();
+  if (failed(verifyAssignedLayout(*this, key)) ||
+      failed(verifyAssignedLayout(*this, value)))
+    return failure();
   for (auto [axis, name] : {std::pair(0, "batch"), std::pair(1, "kv_heads")})
     if (key.getShape()[axis] != value.getShape()[axis])
       return emitOpError("expected values with the keys' ")
@@ -215,7 +218,8 @@ SmallVector<Type> LoadTileOp::getTileTypes(CacheType cache, TokenRegion region,
 
 LogicalResult LoadTileOp::verify() {
   CacheType cache = getCache().getType();
-  if (failed(verifyOneSegment(*this, cache)))
+  if (failed(verifyOneSegment(*this, cache)) ||
+      failed(verifyAssignedLayout(*this, cache)))
     return failure();
   if (getRegion() == TokenRegion::First && cache.getExactFirst() == 0)
     return emitOpError("the cache has no region 'first': exact_first is 0");

@@ -362,6 +362,8 @@ static LogicalResult verifyWholeBlocks(Operation *op, FormatInterface format,
 }
 
 LogicalResult PackOp::verify() {
+  if (failed(verifyAssignedLayout(*this, getFormat())))
+    return failure();
   if (failed(expectOperand(*this, "inputs", getInputs())))
     return failure();
   Type rows = getInputs().front().getType();
@@ -373,6 +375,8 @@ LogicalResult PackOp::verify() {
 }
 
 LogicalResult UnpackOp::verify() {
+  if (failed(verifyAssignedLayout(*this, getFormat())))
+    return failure();
   if (failed(expectOperand(*this, "outputs", getInits())))
     return failure();
   Type rows = getInits().front().getType();

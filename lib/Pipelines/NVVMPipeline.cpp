@@ -8,6 +8,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -51,12 +52,15 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
 
 void kvq::buildNVVMPipeline(OpPassManager &pm,
                             const NVVMPipelineOptions &options) {
-  // One query token an item, its tiles as codes: a block's workgroup memory does
-  // not hold tiles of f32 beside the state of more rows.
-  buildTilePipeline(pm, {options.splits, options.tileTokens, /*queryTile=*/1,
-                         /*dequantizeRows=*/0});
+  // The cost model is that of processors.
+  AssignSchedulePassOptions schedule;
+  schedule.splits = options.splits;
+  schedule.tileTokens = options.tileTokens;
+  // One query token an item, its tiles as codes: a block's workgroup memory
+  // does not hold tiles of f32 beside the state of more rows.
+  buildTilePipeline(pm, LayoutTarget::GPU, schedule, RowSchedule());
   buildBufferizePipeline(pm);
-  pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(
       createConvertKVQToGPUPass({options.blockSize}));
   pm.addPass(createCanonicalizerPass());

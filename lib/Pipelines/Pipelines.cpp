@@ -8,6 +8,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
@@ -19,13 +20,19 @@
 
 using namespace mlir;
 
-void kvq::buildTilePipeline(OpPassManager &pm, const TileSchedule &schedule) {
+void kvq::buildTilePipeline(OpPassManager &pm, LayoutTarget target,
+                            const AssignSchedulePassOptions &schedule,
+                            const RowSchedule &rows) {
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
+  pm.addPass(createAssignLayoutPass({target}));
   pm.addPass(createOutlineKernelsPass());
-  pm.addNestedPass<func::FuncOp>(createSplitTokensPass({schedule.splits, schedule.queryTile}));
-  pm.addNestedPass<func::FuncOp>(createTileAttentionPass({schedule.tileTokens}));
-  pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass({schedule.dequantizeRows}));
+  pm.addPass(createAssignSchedulePass(schedule));
+  pm.addNestedPass<func::FuncOp>(
+      createSplitTokensPass({/*splits=*/1, rows.queryTile}));
+  pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
+  pm.addNestedPass<func::FuncOp>(
+      createDecomposeAttentionPass({rows.dequantizeRows}));
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
   pm.addPass(createSplitSegmentsPass());
   pm.addPass(createExpandCachesPass());
@@ -66,16 +73,25 @@ void kvq::buildBufferizePipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+static kvq::AssignSchedulePassOptions
+getScheduleOptions(const kvq::TilePipelineOptions &options) {
+  return {options.splits,  options.tileTokens,  options.prefetch,
+          options.threads, options.vectorWidth, options.l1Bytes,
+          options.l2Bytes, options.schedules,   options.cpu};
+}
+
 void kvq::buildCPUPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options) {
-  buildTilePipeline(pm, {options.splits, options.tileTokens, options.queryTile,
-                         options.dequantizeRows});
+  buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options),
+                    {options.queryTile, options.dequantizeRows});
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
-  pm.addPass(createVerifyFusedPass({options.tileTokens}));
+  pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(createConvertKVQToVectorPass(
       {options.vectorWidth, options.byteProducts}));
   pm.addNestedPass<func::FuncOp>(createPrefetchTilesPass());
+  pm.addNestedPass<func::FuncOp>(createExpandFloatsPass(
+      {options.expandHalf, options.expandRounding, options.expandFMA}));
   buildVectorToLLVMPipeline(pm, options.openMP);
 }
 
@@ -88,8 +104,8 @@ void kvq::registerPipelines() {
       "kvq-tile-pipeline",
       "Lowers kvq ops to structured ops on tensors, tile by tile",
       [](OpPassManager &pm, const TilePipelineOptions &options) {
-        buildTilePipeline(pm, {options.splits, options.tileTokens,
-                               options.queryTile, options.dequantizeRows});
+        buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options),
+                          {options.queryTile, options.dequantizeRows});
       });
   PassPipelineRegistration<NVVMPipelineOptions>(
       "kvq-nvvm-pipeline",

@@ -20,14 +20,18 @@
 
 #include <mutex>
 
+#include <unistd.h>
+
 using namespace mlir::kvq;
 
-static void initializeNativeTarget() {
+static void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
   });
 }
 
@@ -40,8 +44,18 @@ CPUTarget CPUTarget::getHost() {
           llvm::sys::getHostCPUName().str(), llvm::join(features, ",")};
 }
 
-CPUTarget CPUTarget::get(llvm::StringRef cpu, llvm::StringRef features) {
+CPUTarget CPUTarget::get(llvm::StringRef cpu, llvm::StringRef features,
+                         llvm::StringRef triple) {
   CPUTarget target = getHost();
+  if (!triple.empty()) {
+    target.triple = llvm::Triple::normalize(triple);
+    llvm::Triple other(target.triple),
+        host(llvm::sys::getDefaultTargetTriple());
+    if (other.getArch() != host.getArch()) {
+      target.cpu = other.isX86() ? "x86-64" : "generic";
+      target.features.clear();
+    }
+  }
   if (!cpu.empty()) {
     target.cpu = cpu.str();
     target.features.clear(); // those of the host are not this one's
@@ -78,13 +92,17 @@ static llvm::Error checkNames(const CPUTarget &target,
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 CPUTarget::createTargetMachine() const {
-  initializeNativeTarget();
+  initializeTargets();
   llvm::Triple parsedTriple(triple);
   std::string error;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(parsedTriple, error);
   if (!target)
-    return llvm::createStringError(error);
+    return llvm::createStringError("expected a target that LLVM knows, got '" +
+                                   triple + "': " + error);
+  if (parsedTriple.isGPU())
+    return llvm::createStringError("expected the target of a CPU, got '" +
+                                   triple + "'");
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       target->createMCSubtargetInfo(parsedTriple, "", ""));
   if (llvm::Error unknown = checkNames(*this, *known))
@@ -98,8 +116,11 @@ CPUTarget::createTargetMachine() const {
   return std::move(machine);
 }
 
-int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
-  // What is preferred is asked about a function.
+/// Calls `ask` with what `machine` says of itself, which is asked about a
+/// function.
+static void
+askMachine(const llvm::TargetMachine &machine,
+           llvm::function_ref<void(const llvm::TargetTransformInfo &)> ask) {
   llvm::LLVMContext context;
   llvm::Module module("", context);
   module.setTargetTriple(machine.getTargetTriple());
@@ -107,19 +128,70 @@ int64_t mlir::kvq::getVectorWidth(const llvm::TargetMachine &machine) {
   auto *function = llvm::Function::Create(
       llvm::FunctionType::get(llvm::Type::getVoidTy(context), false),
       llvm::GlobalValue::ExternalLinkage, "f", module);
-  llvm::TypeSize bits =
-      machine.getTargetTransformInfo(*function).getRegisterBitWidth(
-          llvm::TargetTransformInfo::RGK_FixedWidthVector);
-  constexpr uint64_t kBits = 32;
-  return std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
+  ask(machine.getTargetTransformInfo(*function));
 }
 
-ByteProducts mlir::kvq::getByteProducts(const llvm::TargetMachine &machine) {
-  if (!machine.getTargetTriple().isX86())
-    return ByteProducts::None;
-  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
-  if (info->checkFeatures("+avx512vnni,+avx512vl"))
+static int64_t getVectorWidth(const llvm::TargetMachine &machine) {
+  constexpr uint64_t kBits = 32;
+  uint64_t width = 1;
+  askMachine(machine, [&](const llvm::TargetTransformInfo &info) {
+    llvm::TypeSize bits = info.getRegisterBitWidth(
+        llvm::TargetTransformInfo::RGK_FixedWidthVector);
+    width =
+        std::max<uint64_t>(llvm::bit_floor(bits.getFixedValue() / kBits), 1);
+  });
+  return width;
+}
+
+DataCaches mlir::kvq::getDataCaches(const CPUTarget &target,
+                                    const llvm::TargetMachine &machine) {
+  using Level = llvm::TargetTransformInfo::CacheLevel;
+  DataCaches caches = {32 << 10, 512 << 10};
+  askMachine(machine, [&](const llvm::TargetTransformInfo &info) {
+    caches.l1 = info.getCacheSize(Level::L1D).value_or(caches.l1);
+    caches.l2 = info.getCacheSize(Level::L2D).value_or(caches.l2);
+  });
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  // 0 or less where the system does not know.
+  if (target.cpu == llvm::sys::getHostCPUName()) {
+    if (long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0)
+      caches.l1 = bytes;
+    if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
+      caches.l2 = bytes;
+  }
+#endif
+  return caches;
+}
+
+static ByteProducts getX86ByteProducts(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+avx512vnni,+avx512vl"))
     return ByteProducts::AVX512VNNI;
-  return info->checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
-                                         : ByteProducts::None;
+  return info.checkFeatures("+avxvnni") ? ByteProducts::AVXVNNI
+                                        : ByteProducts::None;
+}
+
+static ByteProducts getNeonByteProducts(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+i8mm"))
+    return ByteProducts::NeonMixedDot;
+  return info.checkFeatures("+dotprod") ? ByteProducts::NeonDot
+                                        : ByteProducts::None;
+}
+
+CPUFeatures CPUFeatures::get(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
+  const llvm::Triple &triple = machine.getTargetTriple();
+  // What is not known to be there is written out, which is right everywhere.
+  CPUFeatures features = {getVectorWidth(machine), ByteProducts::None,
+                          /*hasHalf=*/false, /*hasRounding=*/false,
+                          /*hasFMA=*/false};
+  if (triple.isX86()) {
+    features.byteProducts = getX86ByteProducts(info);
+    features.hasHalf = info.checkFeatures("+f16c");
+    features.hasRounding = info.checkFeatures("+sse4.1");
+    features.hasFMA = info.checkFeatures("+fma");
+  } else if (triple.isAArch64()) {
+    features.byteProducts = getNeonByteProducts(info);
+    features.hasHalf = features.hasRounding = features.hasFMA = true;
+  }
+  return features;
 }

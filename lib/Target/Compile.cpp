@@ -8,6 +8,7 @@
 #include "kvq/Target/Compile.h"
 
 #include "kvq/InitAll.h"
+#include "kvq/Target/CPUTarget.h"
 #include "kvq/Target/Diagnostics.h"
 
 #include "mlir/InitAllDialects.h"
@@ -73,6 +74,21 @@ llvm::Error kvq::runPipeline(ModuleOp module, StringRef pipeline) {
     static_cast<OpPassManager &>(manager) = std::move(*parsed);
     return llvm::Error::success();
   });
+}
+
+void kvq::setProcessorOptions(CPUPipelineOptions &options,
+                              const CPUTarget &target,
+                              const llvm::TargetMachine &machine) {
+  CPUFeatures features = CPUFeatures::get(machine);
+  options.vectorWidth = features.vectorWidth;
+  options.byteProducts = features.byteProducts;
+  options.expandHalf = !features.hasHalf;
+  options.expandRounding = !features.hasRounding;
+  options.expandFMA = !features.hasFMA;
+  DataCaches caches = getDataCaches(target, machine);
+  options.l1Bytes = caches.l1;
+  options.l2Bytes = caches.l2;
+  options.cpu = target.cpu;
 }
 
 llvm::Error kvq::lowerForCPU(ModuleOp module,

@@ -8,6 +8,7 @@
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_FORWARDCOPIESPASS
@@ -16,6 +17,15 @@ namespace mlir::kvq {
 
 using namespace mlir;
 using namespace mlir::kvq;
+
+/// Whether the use reads elements: as the input of a structured op, or as a view
+/// with more axes that is read so.
+static bool isRead(OpOperand &use) {
+  if (auto reader = dyn_cast<linalg::LinalgOp>(use.getOwner()))
+    return reader.isDpsInput(&use);
+  return isa<tensor::ExpandShapeOp>(use.getOwner()) &&
+         llvm::all_of(use.getOwner()->getUses(), isRead);
+}
 
 namespace {
 
@@ -31,10 +41,7 @@ struct ForwardCopiesPass : kvq::impl::ForwardCopiesPassBase<ForwardCopiesPass> {
       Value source = copy.getInputs().front(), result = copy.getResult(0);
       if (source.getType() != result.getType())
         continue;
-      result.replaceUsesWithIf(source, [](OpOperand &use) {
-        auto reader = dyn_cast<linalg::LinalgOp>(use.getOwner());
-        return reader && reader.isDpsInput(&use);
-      });
+      result.replaceUsesWithIf(source, isRead);
       if (result.use_empty())
         copy.erase();
     }

@@ -9,6 +9,7 @@
 
 #include "kvq/IR/KVQ.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -63,12 +64,21 @@ static bool areEqual(Operation *left, Operation *right) {
       /*markEquivalent=*/nullptr, OperationEquivalence::Flags::IgnoreLocations);
 }
 
-/// Whether the op works on parts of tensors. Arguments are whole ones, so that
-/// a kernel would need copies.
-static bool readsSlices(Operation *op) {
-  return llvm::any_of(op->getOperands(), [](Value operand) {
-    return operand.getDefiningOp<tensor::ExtractSliceOp>();
-  });
+/// Whether `value` is a view of a part of a tensor, or of one whose axes lie in
+/// another order, or a cache over such.
+static bool isView(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<tensor::ExtractSliceOp, bufferization::ToTensorOp>(op))
+    return true;
+  return isa_and_nonnull<FromComponentsOp, tensor::CastOp,
+                         tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op) &&
+         llvm::any_of(op->getOperands(), isView);
+}
+
+/// Whether the op works on views. Arguments are whole tensors, so that a kernel
+/// would need copies.
+static bool readsViews(Operation *op) {
+  return llvm::any_of(op->getOperands(), isView);
 }
 
 /// Puts attention and appends into groups of equal ones, in order.
@@ -77,7 +87,7 @@ static std::vector<EqualOps> collectEqualOps(ModuleOp module) {
   // Equal ops have equal hashes, so each is compared with few.
   DenseMap<size_t, SmallVector<size_t, 1>> byHash;
   module.walk([&](Operation *op) {
-    if (!isa<AttentionOp, AppendOp>(op) || readsSlices(op))
+    if (!isa<AttentionOp, AppendOp>(op) || readsViews(op))
       return;
     dropLabels(op);
     SmallVector<unsigned> numbers = getOperandNumbers(op);

@@ -388,7 +388,8 @@ struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
   }
 
   LogicalResult tile(IRRewriter &rewriter, PartialAttentionOp op) {
-    int64_t size = getTileTokens(op, tileTokens);
+    int64_t asked = op.getTile() ? int64_t(*op.getTile()) : tileTokens;
+    int64_t size = getTileTokens(op, asked);
     op.setWithinPages(fitsPages(op, size));
     scf::SCFTilingOptions options;
     options.setTileSizes({rewriter.getIndexAttr(size)});

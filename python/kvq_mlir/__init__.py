@@ -18,6 +18,7 @@ from .format import Format, Segments
 from .ops import Quantized, count_saturated, dequantize, quantize
 from .policy import Policy
 from .rope import rope_tables
+from .schedule import Schedule, use_schedules
 
 __all__ = [
     "Cache",
@@ -25,6 +26,7 @@ __all__ = [
     "Format",
     "Policy",
     "Quantized",
+    "Schedule",
     "Segments",
     "attention",
     "calibrate",
@@ -34,4 +36,5 @@ __all__ = [
     "quantize",
     "rope_tables",
     "run_pipeline",
+    "use_schedules",
 ]

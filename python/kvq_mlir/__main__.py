@@ -13,7 +13,7 @@ from .text import InputError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 cannot be done, 2 wrong usage (argparse)."""
-    from . import bench, demo, formats, report
+    from . import bench, demo, formats, report, tune
 
     parser = argparse.ArgumentParser(
         prog="python -m kvq_mlir",
@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, module, text in (
         ("demo", demo, "bytes, errors, perplexity and speed of five K/V format pairs on SmolLM2-135M"),
         ("bench", bench, "time of one fused decode step beside dequantize-then-attend"),
+        ("tune", tune, "measures schedules of attention here, and writes the best to a file"),
         ("report", report, "exact bytes of a model's caches, and what fits into a memory"),
         ("formats", formats, "every preset and kind of format, with its bytes and source"),
     ):

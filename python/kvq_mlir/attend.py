@@ -14,6 +14,7 @@ from .compiler import kernel
 from .format import Segments
 from .ir import attention as _ir
 from .rope import Tables, check_rope
+from .schedule import Schedule, schedules_in_use
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -45,6 +46,16 @@ def _check_shapes(q: np.ndarray, k: Cache, v: Cache) -> None:
         raise _kvq.Error(
             f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
         )
+
+
+def _check_sides(k: Cache, v: Cache | None) -> None:
+    """`Error` where a cache is made for something else."""
+    if k.side == "values" or (v is not None and v.side == "keys"):
+        raise _kvq.Error(
+            f"expected caches made for keys and for values, got sides {k.side!r} and {v and v.side!r}"
+        )
+    if v is None and k.side is not None:
+        raise _kvq.Error(f"expected a cache for either side where rows hold keys and values, got side {k.side!r}")
 
 
 def _number(name: str, value: float, positive: bool = False) -> float:
@@ -155,7 +166,7 @@ def attention(
     scale: float | None = None,
     causal: bool = True,
     out: np.ndarray | None = None,
-    splits: int = 1,
+    splits: int | None = None,
     threads: int = 1,
     *,
     positions: Sequence[int] | np.ndarray | None = None,
@@ -170,6 +181,7 @@ def attention(
     rope_style: str = "half",
     return_lse: bool = False,
     query_codes: str | None = None,
+    schedule: Schedule | None = None,
     query_tile: int | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
@@ -194,12 +206,14 @@ def attention(
     keys are turned as they are read; q is turned already. rope_style: "half" or "interleaved", which channels are turned
     together: c and c + n/2, or 2c and 2c + 1.
 
-    splits: token ranges that are attended to separately and merged in order; the same number gives the same bits.
+    splits: token ranges that are attended to separately and merged in order; the same number gives the same bits, with
+    any number of threads. None for 1, or for more where threads would have nothing to do without.
+    threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own. More than one
+    needs LLVM's OpenMP library (Debian: libomp5). Calls from several threads at once are fine.
+    schedule: how the work is cut, instead of splits; what it leaves open, the cost model chooses, or the schedules of
+    `use_schedules`.
     query_tile: query tokens that are attended to together, so that a tile of the caches is read once for all of them;
     default: a power of two, by how many there are. Each number is a kernel of its own.
-    threads: how many work on the call, each on sequences, KV heads, query tokens and splits of its own; the output does
-    not depend on it. More than one needs LLVM's OpenMP library (Debian: libomp5). Calls from several threads at once
-    are fine.
 
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array; with
     return_lse also the natural logarithm of the softmax denominator, float32 [batch, q_heads, q_len], -inf where
@@ -214,17 +228,27 @@ def attention(
     if v is not None:
         check_type("v", v, Cache)
     values = k if v is None else v
+    _check_sides(k, v)
     _check_shapes(q, k, values)
-    if splits < 1:
+    if splits is not None and splits < 1:
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
     if threads < 1:
         raise _kvq.Error(f"expected at least 1 thread, got {threads}")
+    if schedule is not None:
+        check_type("schedule", schedule, Schedule)
+    if schedule is not None and splits is not None:
+        raise _kvq.Error(f"expected splits or a schedule, got {splits} and {schedule}")
     if query_tile is not None and query_tile < 1:
         raise _kvq.Error(f"expected a query_tile of at least 1 token, got {query_tile}")
     batch, q_heads, q_len, dim = q.shape
-    tables = _rope(k, rope, rope_style)
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
+    if query_tile is None:
+        query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim))
+    if splits is None and schedules_in_use() is None:
+        tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
+        splits = _kvq.choose_splits(batch * k.kv_heads * -(-q_len // query_tile), tokens, threads)
+    tables = _rope(k, rope, rope_style)
     out = output_array(out, (batch, q_heads, q_len, value_dim))
     lse = np.empty((batch, q_heads, q_len), np.float32) if return_lse else None
     masked = _mask(mask, q, k._lengths)
@@ -247,6 +271,7 @@ def attention(
         rope=(tables[0].shape[1], rope_style) if tables else None,
         lse=return_lse,
         query_codes=_query_codes(query_codes, k, values),
+        schedule=schedule and str(schedule),
     )
     sides = (k,) if v is None else (k, v)
     compiled = kernel(
@@ -260,8 +285,9 @@ def attention(
         variant,
         (k.page is not None, values.page is not None),
         splits=splits,
-        query_tile=query_tile or _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim)),
+        query_tile=query_tile,
         openmp=threads > 1,
+        threads=threads,
     )
     arguments = [operand(q)]
     arguments += [array for side in sides for array in side._arrays]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -12,7 +14,7 @@ import numpy as np
 import kvq_mlir as kvq
 
 from . import yardstick
-from .bench_cases import NamedFormat, filled, named_format, used_bytes
+from .bench_cases import NamedFormat, filled, named_format, positive, positives, used_bytes
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
 from .decode_step import Temporaries, measure
 from .ir.decode_step import attend as attend_ir
@@ -97,6 +99,38 @@ class Result:
     newest_ratio: Spread | None  # of this to the newest query alone
 
 
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that shapes are given by."""
+    parser.add_argument(
+        "--batch",
+        default="1",
+        help="sequences, with commas; of several all but one are shorter by chance (default: 1)",
+    )
+    parser.add_argument("--heads", default="32/8", help="query heads / KV heads, with commas (default: 32/8)")
+    parser.add_argument("--queries", default="1", help="query tokens of a sequence, causal, with commas (default: 1)")
+
+
+def _parse_heads(text: str) -> tuple[int, int]:
+    heads = [positive(part, "--heads", " of query heads / one of KV heads") for part in text.split("/")]
+    if len(heads) != 2 or heads[0] % heads[1]:
+        raise InputError(f"--heads: expected QUERY/KV with a multiple of the KV heads, found '{text}'")
+    return heads[0], heads[1]
+
+
+def parse_shapes(arguments: argparse.Namespace) -> list[Shape]:
+    """Every combination of batch, heads and queries; `InputError` for others than numbers."""
+    batches, queries = positives(arguments.batch, "--batch"), positives(arguments.queries, "--queries")
+    heads = [_parse_heads(text.strip()) for text in arguments.heads.split(",")]
+    return [Shape(batch, *pair, count) for batch, pair, count in itertools.product(batches, heads, queries)]
+
+
+def ragged_lengths(rng: np.random.Generator, shape: Shape, tokens: int) -> np.ndarray:
+    """Tokens of each sequence: those of the first, others a quarter of them at least."""
+    lengths = np.full(shape.batch, tokens)
+    lengths[1:] = rng.integers(-(-tokens // 4), tokens + 1, shape.batch - 1)
+    return lengths
+
+
 def parse_case(name: str) -> tuple[NamedFormat, NamedFormat, str | None]:
     """The formats of keys and values that "K / V", or one name for both, stands for, and the integers that the query is
     rounded to, "i16" or "i8" behind "@"; None without."""
@@ -133,7 +167,10 @@ def make_case(
 
     def fill(capacity: int) -> list[kvq.Cache]:
         sides = (shape.batch, shape.kv_heads, capacity, HEAD_DIM)
-        return [filled(rng, fmt, sides, lengths, storage.page) for fmt in formats]
+        return [
+            filled(rng, fmt, sides, lengths, storage.page, side)
+            for fmt, side in zip(formats, ("keys", "values"), strict=True)
+        ]
 
     out = np.empty(q.shape, np.float32)
 
@@ -152,7 +189,7 @@ def make_case(
     bits = [side.format.bits or 16 for side in (k, v)]
     return Case(
         name,
-        *(str(fmt.format) for fmt in formats),
+        *(str(side.format) for side in sides),
         lambda threads: attend(sides, threads),
         used_bytes(k) + used_bytes(v),
         first,
@@ -213,9 +250,7 @@ def measure_tokens(
     unfused: bool = False,
 ) -> list[Result]:
     """Every case over caches of up to `tokens` tokens, on each number of threads."""
-    lengths = np.full(shape.batch, tokens)
-    if shape.batch > 1:  # ragged, the first one the longest
-        lengths[1:] = rng.integers(-(-tokens // 4), tokens + 1, shape.batch - 1)
+    lengths = ragged_lengths(rng, shape, tokens)
     q = rng.standard_normal((shape.batch, shape.query_heads, shape.queries, HEAD_DIM), np.float32)
     cases = [make_case(rng, name, shape, storage, lengths, q, unfused) for name in names]
     yardsticks = make_yardsticks(rng, shape, lengths, q)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from . import yardstick
-from .bench_attention import HEAD_DIM, Result, Shape, Storage, measure_tokens, parse_case
+from .bench_attention import HEAD_DIM, Result, Shape, Storage, add_shapes, measure_tokens, parse_case, parse_shapes
 from .bench_cases import positive, positives
 from .bench_timing import plural, processor
 from .text import InputError
@@ -31,13 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `bench cpu`."""
     parser.add_argument("--tokens", default=TOKENS, help=f"tokens in the cache, with commas (default: {TOKENS})")
     parser.add_argument("--threads", default="1", help="numbers of threads, with commas (default: 1)")
-    parser.add_argument(
-        "--batch",
-        default="1",
-        help="sequences, with commas; of several all but one are shorter by chance (default: 1)",
-    )
-    parser.add_argument("--heads", default="32/8", help="query heads / KV heads, with commas (default: 32/8)")
-    parser.add_argument("--queries", default="1", help="query tokens of a sequence, causal, with commas (default: 1)")
+    add_shapes(parser)
     parser.add_argument("--page", help="tokens of a page; which pages a sequence has is by chance (default: no pages)")
     parser.add_argument(
         "--grown", metavar="TOKENS", help="beside each, the same tokens in caches, or pools of pages, for so many tokens"
@@ -55,23 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a figure of time by tokens (PNG, PDF or SVG)")
 
 
-def _heads(text: str) -> tuple[int, int]:
-    heads = [positive(part, "--heads", " of query heads / one of KV heads") for part in text.split("/")]
-    if len(heads) != 2 or heads[0] % heads[1]:
-        raise InputError(f"--heads: expected QUERY/KV with a multiple of the KV heads, found '{text}'")
-    return heads[0], heads[1]
-
-
-def _shapes(arguments: argparse.Namespace) -> list[Shape]:
-    """Every combination of batch, heads and queries."""
-    batches, queries = positives(arguments.batch, "--batch"), positives(arguments.queries, "--queries")
-    heads = [_heads(text.strip()) for text in arguments.heads.split(",")]
-    shapes = [Shape(batch, *pair, count) for batch, pair, count in itertools.product(batches, heads, queries)]
-    if arguments.unfused and any((shape.batch, shape.queries) != (1, 1) for shape in shapes):
-        raise InputError("--unfused: expected one query of one sequence")
-    return shapes
-
-
 def _storage(arguments: argparse.Namespace, tokens: list[int]) -> Storage:
     page, grown = (
         None if text is None else positive(text, option)
@@ -87,7 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
     from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
-    shapes, tokens = _shapes(arguments), positives(arguments.tokens, "--tokens")
+    shapes, tokens = parse_shapes(arguments), positives(arguments.tokens, "--tokens")
+    if arguments.unfused and any((shape.batch, shape.queries) != (1, 1) for shape in shapes):
+        raise InputError("--unfused: expected one query of one sequence")
     threads, storage = positives(arguments.threads, "--threads"), _storage(arguments, tokens)
     if not arguments.seconds > 0:
         raise InputError(f"--seconds: expected more than 0, found {arguments.seconds}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _kvq
 from .arguments import check_type, element_text, operand, output_array
-from .cache_types import cache_type, has_window
+from .cache_types import assign_layout, cache_type, has_window
 from .checks import (
     check_border,
     check_gaps,
@@ -76,12 +76,15 @@ class Cache:
     given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
     [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
     [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim].
+    side: "keys" or "values", what the cache is for: with `layout = auto` the layout is chosen by it, and attention takes
+    it as nothing else. None for either.
     name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
 
     Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
-    keep_first and name as given; type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
+    keep_first, side and name as given, format with the layout that was chosen; why_planar, why a layout that was chosen
+    has no tiles (None if it has, or none was chosen); type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
     tokens wait exact (recent + n, or residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity,
@@ -109,6 +112,7 @@ class Cache:
         ring: int | None = None,
         keep_first: int = 0,
         given: Given | None = None,
+        side: str | None = None,
         name: str | None = None,
         fill: int | None = None,
     ) -> None:
@@ -126,17 +130,17 @@ class Cache:
             if dtype not in ("f16", "bf16", "f32"):
                 raise _kvq.Error(f"expected dtype 'f16', 'bf16' or 'f32', got '{dtype}'")
             self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
-            self.format, self.dtype, self.exact_first, self.recent = fmt, dtype, exact_first, recent
+            self.dtype, self.exact_first, self.recent, self.side = dtype, exact_first, recent, side
             self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
+            storage = (dtype, exact_first, recent, residual, page, ring, keep_first)
+            type_ = cache_type(batch, kv_heads, capacity, head_dim, fmt, *storage)
+            fmt, self.why_planar = assign_layout(type_, fmt, side)
+            self.format = fmt
             self._held = exact_first + recent  # tokens that are never quantized
             self._flush = residual or fmt.tokens  # tokens that are quantized together
             self.has_window = has_window(fmt, recent, residual)
             self.type, self.dynamic_type = (  # one kernel serves every capacity
-                cache_type(
-                    *(batch, kv_heads, tokens, head_dim, fmt, dtype),
-                    *(exact_first, recent, residual, page, ring, keep_first),
-                )
-                for tokens in (capacity, "?")
+                cache_type(batch, kv_heads, tokens, head_dim, fmt, *storage) for tokens in (capacity, "?")
             )
             if page is None and not (pages is None and page_table is None):
                 raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .format import Format, Segments
+from . import _kvq
+from .format import Format, Segments, parse_attribute
+
+SIDES = ("keys", "values")
 
 
 def cache_type(
@@ -37,3 +40,16 @@ def cache_type(
 def has_window(fmt: Format | Segments, recent: int, residual: int | None = None) -> bool:
     """Whether the newest tokens wait exact, by choice or until their group is full."""
     return recent + (residual or fmt.tokens) > 1
+
+
+def assign_layout(type_: str, fmt: Format | Segments, side: str | None) -> tuple[Format | Segments, str | None]:
+    """`fmt` with the layouts that it leaves open chosen for a cache of this type, of keys or values, and why that has no
+    tiles; None if it has, or where nothing is chosen."""
+    if side is not None and side not in SIDES:
+        raise _kvq.Error(f"expected side 'keys', 'values' or None, got {side!r}")
+    if not fmt.has_open_layout:
+        return fmt, None
+    if side is None:
+        raise _kvq.Error("layout = auto is chosen for what a cache holds: expected side 'keys' or 'values', got None")
+    text, reason = _kvq.assign_layout(type_, side)
+    return parse_attribute(text), reason

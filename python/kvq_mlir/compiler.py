@@ -7,29 +7,39 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _kvq
+from .schedule import schedules_in_use
 
 _kernels: dict[tuple[Any, ...], _kvq.Kernel] = {}
 _lock = threading.Lock()
 
 
 def kernel(
-    template: Callable[..., str], *signature: Any, splits: int = 1, query_tile: int = 1, openmp: bool = False
+    template: Callable[..., str],
+    *signature: Any,
+    splits: int | None = None,
+    query_tile: int = 1,
+    openmp: bool = False,
+    threads: int = 1,
 ) -> _kvq.Kernel:
     """The compiled module `template(*signature)`. Compiled when first asked for; later calls find it, from any thread.
 
     template: a function that returns a module as text. signature: its arguments, hashable. splits: token ranges of a
-    query token that attention works on separately. query_tile: query tokens that it works on together. openmp: whether calls can ask for several threads. Raises `Error`, a
-    ValueError, if the module does not compile.
+    query token that attention works on separately; None for those of the schedules in use, or of the cost model.
+    query_tile: query tokens that it works on together. openmp: whether calls can ask for several threads. threads: how
+    many, which schedules are for. Raises `Error`, a ValueError, if the module does not compile.
     """
-    key = (template, signature, splits, query_tile, openmp)
+    schedules = schedules_in_use()
+    key = (template, signature, splits, query_tile, openmp, schedules and (schedules, threads))
     found = _kernels.get(key)
     if found is None:
         with _lock:  # one compilation at a time, and each only once
             found = _kernels.get(key)
             if found is None:
-                found = _kernels[key] = _kvq.compile(
-                    template(*signature), splits=splits, query_tile=query_tile, openmp=openmp
+                options = {"schedules": schedules[0], "threads": threads} if schedules else {}
+                found = _kvq.compile(
+                    template(*signature), splits=splits, query_tile=query_tile, openmp=openmp, **options
                 )
+                _kernels[key] = found
     return found
 
 

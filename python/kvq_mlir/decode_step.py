@@ -17,8 +17,8 @@ from .policy import Choice
 from .shapes import Shape
 
 PIPELINE = "builtin.module(kvq-tile-pipeline{{splits={splits} {schedule}}},kvq-bufferize-pipeline{more})"
-ON_CPU = dict(schedule=f"query-tile=0 dequantize-rows={_kvq.DEQUANTIZE_ROWS}", more="")
-ON_GPU = dict(schedule="", more=",func.func(convert-kvq-to-gpu)")
+ON_CPU = dict(schedule="", more="")
+ON_GPU = dict(schedule="query-tile=1 dequantize-rows=0", more=",func.func(convert-kvq-to-gpu)")
 
 
 @dataclass(frozen=True)

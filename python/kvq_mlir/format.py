@@ -176,8 +176,14 @@ class Format:
 
     @property
     def layout(self) -> str | None:
-        """How codes and metadata lie in bytes, "#kvq.layout<...>"; None if nothing is said: planar."""
+        """How codes and metadata lie in bytes, "#kvq.layout<...>"; None if nothing is said: planar. "auto" where it is
+        chosen for the cache."""
         return self._fields["layout"]
+
+    @property
+    def has_open_layout(self) -> bool:
+        """Whether the layout is chosen when a cache is made (`layout = auto`)."""
+        return self.layout == "auto"
 
     def channels(self, head_dim: int) -> int:
         """Channels that share a scale in rows of `head_dim`.
@@ -273,6 +279,11 @@ class Segments:
     def has_integer_codes(self) -> bool:
         """Whether a segment has integer codes."""
         return any(fmt.has_integer_codes for _, _, fmt in self.parts)
+
+    @property
+    def has_open_layout(self) -> bool:
+        """Whether the layout of a segment is chosen when a cache is made."""
+        return any(fmt.has_open_layout for fmt in self.formats)
 
     @property
     def attribute(self) -> str:

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from . import _kvq
 from .cache import Cache
-from .cache_types import cache_type
+from .cache_types import SIDES, assign_layout, cache_type
 from .format import Format, Segments
-
-SIDES = ("keys", "values")
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,17 @@ class Choice:
     def type(self, batch: int, head_dim: int, dtype: str = "f16") -> str:
         """The cache's type, "!kvq.cache<...>", for any capacity."""
         first, end = self.heads
-        return cache_type(batch, end - first, "?", head_dim, self.format, dtype, **self.windows, **self.storage)
+
+        def of(fmt: Format | Segments) -> str:
+            return cache_type(batch, end - first, "?", head_dim, fmt, dtype, **self.windows, **self.storage)
+
+        return of(assign_layout(of(self.format), self.format, self.side)[0])
 
     def cache(self, batch: int, capacity: int, head_dim: int, dtype: str = "f16") -> Cache:
         """An empty cache of these heads."""
         first, end = self.heads
-        return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **self.windows, **self.storage)
+        kept = self.windows | self.storage | {"side": self.side}
+        return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **kept)
 
 
 def _format_of(attribute: str) -> Format | Segments:

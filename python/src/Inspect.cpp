@@ -12,6 +12,7 @@
 #include "kvq/IR/Presets.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
+#include "kvq/Transforms/Layouts.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/Support/raw_ostream.h"
@@ -105,7 +106,8 @@ static nb::tuple parseFormat(const std::string &text) {
           ? nb::object(nb::none())
           : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
   fields["layout"] =
-      format.getLayout()
+      format.hasOpenLayout() ? nb::object(nb::str("auto"))
+      : format.getLayout()
           ? nb::object(nb::str(toText(Attribute(format.getLayout())).c_str()))
           : nb::none();
   fields["planar"] = toFormatText(format.withLayout(LayoutAttr()));
@@ -195,6 +197,22 @@ static nb::list getCacheComponents(const std::string &text, int64_t capacity,
                                      component.alignment, component.given));
   }
   return components;
+}
+
+/// The text of the format or segments of a cache once open layouts are
+/// assigned, and why its rows do not lie in tiles; None if they do.
+static nb::tuple assignLayoutOfText(const std::string &type,
+                                    const std::string &side) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType cache = parseCacheType(context.get(), type);
+  std::optional<CacheSide> known = symbolizeCacheSide(side);
+  if (!known)
+    throw Error("expected side keys or values, got '" + side + "'");
+  AssignedLayout assigned = assignLayout(cache, {*known}, LayoutTarget::CPU);
+  return nb::make_tuple(toText(assigned.type.getRowFormat()),
+                        assigned.whyPlanar.empty()
+                            ? nb::object(nb::none())
+                            : nb::object(nb::str(assigned.whyPlanar.c_str())));
 }
 
 /// (type, which components of the whole) of the cache that each segment of a
@@ -287,6 +305,11 @@ void python::bindInspect(nb::module_ &module) {
       "segment_caches", &getSegmentCaches, nb::arg("type"),
       "(type, indices of components) of the cache that each segment of a "
       "cache is; one, the whole, where there are no segments.");
+  module.def("assign_layout", &assignLayoutOfText, nb::arg("type"),
+             nb::arg("side"),
+             "(attribute, reason) of a cache of keys or of values: its format "
+             "with layouts for this processor, and why rows do not lie in "
+             "tiles, if they do not.");
   module.def("check_given", &checkGiven, nb::arg("type"), nb::arg("name"),
              nb::arg("data"),
              "Checks the bytes of a component that is given to a cache.");

@@ -11,6 +11,7 @@
 #include "kvq/Target/JIT.h"
 #include "kvq/Target/Signature.h"
 #include "kvq/Transforms/QueryTile.h"
+#include "kvq/Transforms/Schedules.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -244,18 +245,38 @@ static llvm::Expected<JITFunction> findCode(const JIT &jit,
   return *code;
 }
 
+/// The key of the only attention op of a module.
+static std::string getKey(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  auto module = unwrap(parseModule(context.get(), text, "<module>"));
+  std::vector<std::string> keys;
+  module->walk([&](AttentionOp op) { keys.push_back(getScheduleKey(op)); });
+  if (keys.size() != 1)
+    throw Error("expected a module with one kvq.attention, got " +
+                std::to_string(keys.size()));
+  return keys.front();
+}
+
+static void checkSchedules(const std::string &path) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  unwrap(ScheduleFile::read(path, context.get()).takeError());
+}
+
 static std::unique_ptr<Kernel>
 compile(const std::string &text, std::optional<int64_t> splits,
         std::optional<int64_t> tileTokens, std::optional<int64_t> queryTile,
-        std::optional<int64_t> vectorWidth, bool openMP, const std::string &cpu, const std::string &features,
+        std::optional<int64_t> vectorWidth, std::optional<int64_t> prefetch,
+        int64_t threads, const std::string &schedules, bool openMP,
+        const std::string &cpu, const std::string &features,
         const std::string &pipeline) {
   nb::gil_scoped_release release;
   auto start = std::chrono::steady_clock::now();
   std::unique_ptr<MLIRContext> context = createContext();
   auto module = unwrap(parseModule(context.get(), text, "<module>"));
-  // Signatures are those under the policy, if the module has one, and before
-  // lowering: afterwards arrays are words like any others.
-  unwrap(runPipeline(*module, "builtin.module(kvq-apply-policy)"));
+  // Signatures are those of the types that policies and layouts give, and
+  // before lowering: afterwards arrays are words like any others.
+  unwrap(runPipeline(*module,
+                     "builtin.module(kvq-apply-policy,kvq-assign-layout)"));
   std::vector<Signature> signatures = unwrap(getSignatures(*module));
   CPUTarget target = CPUTarget::get(cpu, features);
   if (!pipeline.empty()) {
@@ -268,10 +289,15 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.tileTokens = *tileTokens;
     if (queryTile)
       options.queryTile = *queryTile;
+    if (prefetch)
+      options.prefetch = *prefetch;
     std::unique_ptr<llvm::TargetMachine> machine =
         unwrap(target.createTargetMachine());
-    options.vectorWidth = vectorWidth ? *vectorWidth : getVectorWidth(*machine);
-    options.byteProducts = getByteProducts(*machine);
+    setProcessorOptions(options, target, *machine);
+    if (vectorWidth)
+      options.vectorWidth = *vectorWidth;
+    options.threads = threads;
+    options.schedules = schedules;
     options.openMP = openMP;
     unwrap(lowerForCPU(*module, options));
   }
@@ -297,19 +323,39 @@ void python::bindKernel(nb::module_ &module) {
            "was compiled with threads, otherwise as many as OpenMP has.")
       .def_ro("compile_seconds", &Kernel::compileSeconds,
               "Time from text to machine code.");
-  module.attr("DEQUANTIZE_ROWS") =
-      CPUPipelineOptions().dequantizeRows.getValue();
   module.def(
-      "query_tile", &chooseQueryTile, nb::arg("query_tokens"),
-      nb::arg("heads"), nb::arg("channels"),
+      "query_tile", &chooseQueryTile, nb::arg("query_tokens"), nb::arg("heads"),
+      nb::arg("channels"),
       "Query tokens in a work item for so many of them, query heads to a KV "
       "head and channels of a row.");
   module.def(
       "compile", &compile, nb::arg("text"), nb::kw_only(),
       nb::arg("splits") = nb::none(), nb::arg("tile_tokens") = nb::none(),
-      nb::arg("query_tile") = nb::none(),
-      nb::arg("vector_width") = nb::none(), nb::arg("openmp") = false,
-      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("pipeline") = "",
+      nb::arg("query_tile") = nb::none(), nb::arg("vector_width") = nb::none(),
+      nb::arg("prefetch") = nb::none(), nb::arg("threads") = 1,
+      nb::arg("schedules") = "", nb::arg("openmp") = false, nb::arg("cpu") = "",
+      nb::arg("features") = "", nb::arg("pipeline") = "",
       "Compiles a module with kvq-cpu-pipeline, or with the pipeline "
-      "given as text, for this processor or the one named.");
+      "given as text, for this processor or the one named. schedules: a file "
+      "that tune has written.");
+  module.def(
+      "host_cpu", [] { return CPUTarget::getHost().cpu; },
+      "This processor, as LLVM names it.");
+  module.def(
+      "vector_width",
+      [] {
+        return CPUFeatures::get(
+                   *unwrap(CPUTarget::getHost().createTargetMachine()))
+            .vectorWidth;
+      },
+      "Elements of f32 in a vector register of this processor.");
+  module.def("choose_splits", &chooseSplits, nb::arg("items"),
+             nb::arg("tokens"), nb::arg("threads"),
+             "The cost model's splits for so many work items.");
+  module.def("schedule_version", &getScheduleVersion,
+             "What files of schedules have to be of.");
+  module.def("schedule_key", &getKey, nb::arg("text"),
+             "What files of schedules keep the attention op of a module by.");
+  module.def("check_schedules", &checkSchedules, nb::arg("path"),
+             "Reads a file of schedules; an error where that fails.");
 }

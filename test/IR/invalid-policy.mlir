@@ -99,7 +99,7 @@ func.func private @unknown(i1, i1 {kvq.layers = 2})
 
 // -----
 
-// expected-error@+1 {{expected an attribute of kvq.layer, kvq.policy, kvq.query_codes, kvq.side, kvq.unfused, got "kvq.fused"}}
+// expected-error@+1 {{expected an attribute of kvq.layer, kvq.policy, kvq.query_codes, kvq.schedule, kvq.side, kvq.unfused, got "kvq.fused"}}
 func.func private @unknown() attributes {kvq.fused}
 
 // -----

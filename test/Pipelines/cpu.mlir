@@ -1,12 +1,12 @@
 // DEFINE: %{others} = '{{[ "](kvq|linalg|tensor|bufferization|memref|affine|scf|cf|func|arith|math|vector|index|ub|builtin)[.]}}'
 // RUN: kvq-opt %s -kvq-cpu-pipeline | FileCheck %s --implicit-check-not=%{others}
 // RUN: kvq-opt %s -kvq-cpu-pipeline='splits=4 tile-tokens=16 vector-width=4' | FileCheck %s --check-prefixes=CHECK,OPTIONS --implicit-check-not=%{others}
-// RUN: not kvq-opt %s -kvq-cpu-pipeline=splits=0 2>&1 | FileCheck %s --check-prefix=SPLITS
+// RUN: not kvq-opt %s -kvq-cpu-pipeline=splits=-1 2>&1 | FileCheck %s --check-prefix=SPLITS
 // RUN: not kvq-opt %s -kvq-cpu-pipeline=vector-width=6 2>&1 | FileCheck %s --check-prefix=WIDTH
 
 // An append and an attention, down to the LLVM dialect: every op is one of it.
 
-// SPLITS: kvq-split-tokens: expected at least 1 split, got 0
+// SPLITS: kvq-assign-schedule: expected splits from 0 to 1024, got -1
 // WIDTH: expected a power of two as vector-width, found 6
 
 #k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>

@@ -170,10 +170,10 @@ func.func @decode(%q: tensor<1x32x1x128xf32>, %k: !kc, %v: !vc,
 // VECTOR-LABEL: func.func @decode(
 // VECTOR-NOT:     linalg.
 // VECTOR:         scf.forall
-// VECTOR:           scf.for {{.*}} step %c32 {
-// VECTOR:             vector.load %{{.+}} : memref<?x64xi8, {{.*}}>, vector<32xi8>
-// VECTOR-NEXT:        arith.andi
-// VECTOR-NEXT:        vector.store %{{.+}} : memref<?x64xi8, {{.*}}>, vector<32xi8>
+// VECTOR:           scf.for {{.*}} step %c2 {
+// VECTOR:             %[[BYTES:.+]] = vector.load %{{.+}} : memref<?x64xi8, {{.*}}>, vector<32xi8>
+// VECTOR-NEXT:        %[[LOW:.+]] = arith.andi %[[BYTES]]
+// VECTOR:             vector.store %[[LOW]], %{{.+}} : memref<?x64xi8, {{.*}}>, vector<32xi8>
 // VECTOR:             vector.load %{{.+}} : memref<?x128xi8, strided<[128, 1]>>, vector<8xi8>
 // VECTOR-NEXT:        arith.uitofp %{{.+}} : vector<8xi8> to vector<8xf32>
 // VECTOR:             arith.mulf %{{.+}} fastmath<contract> : vector<8xf32>

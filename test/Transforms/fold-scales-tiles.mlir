@@ -27,12 +27,12 @@
 // CHECK-LABEL: func @keys(
 // CHECK-NOT:   kvq.dequantize
 // CHECK-NOT:   kvq.load_tile {{.*}} {tile
+// CHECK:       %[[FIRST:.+]] = affine.apply #[[$OFFSET]]()[%{{.+}}]
 // CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x4x16xi16>)
 // CHECK:       %[[TILE:.+]]:2 = kvq.load_tile %{{.+}} <codes> at[{{.*}}] tokens[{{.*}}] {as_tile, tile = 64 : i64, within_page} : {{.*}} -> tensor<32x64x2xi8>, tensor<4x64xf16>
 // CHECK:       %[[CODES:.+]] = tensor.expand_shape %[[TILE]]#0 {{.*}} into tensor<4x8x64x2xi8>
 // CHECK:       %[[PAIRS:.+]] = tensor.expand_shape %[[N]] {{.*}} into tensor<4x4x8x2xi16>
 // CHECK:       %[[SCORES:.+]] = linalg.generic {{.*}} ins(%[[PAIRS]], %[[CODES]], %{{.+}}, %[[TILE]]#1 : tensor<4x4x8x2xi16>, tensor<4x8x64x2xi8>, tensor<4x4xf32>, tensor<4x64xf16>) outs(%{{.+}} : tensor<4x64xf32>)
-// CHECK:       %[[FIRST:.+]] = affine.apply #[[$OFFSET]]()[%{{.+}}]
 // CHECK:       tensor.extract_slice %[[SCORES]][0, %[[FIRST]]] [4, %{{.+}}] [1, 1]
 func.func @keys(%q: tensor<4x64xf32>, %cache: !kc, %b: index, %h: index, %lo: index, %hi: index,
     %n: index, %out: tensor<4x?xf32>) -> tensor<4x?xf32> {
@@ -74,8 +74,8 @@ func.func @keys_f32(%q: tensor<4x64xf32>, %cache: !kc, %b: index, %h: index, %lo
 
 // CHECK-LABEL: func @values(
 // CHECK:       %[[TILE:.+]]:2 = kvq.load_tile {{.*}} {as_tile, {{.*}} -> tensor<32x64x2xi8>, tensor<4x64xf16>
-// CHECK:       %[[ZERO:.+]] = linalg.fill ins(%c0_i16 : i16)
 // CHECK:       %[[FIRST:.+]] = affine.apply #[[$OFFSET]]
+// CHECK:       %[[ZERO:.+]] = linalg.fill ins(%c0_i16 : i16)
 // CHECK:       tensor.extract_slice %[[TILE]]#1[0, %[[FIRST]]]
 // CHECK:       %[[PART:.+]] = tensor.extract_slice %[[ZERO]][0, 0, %[[FIRST]]]
 // CHECK:       %[[N:.+]] = linalg.generic {{.*}} outs(%[[PART]] :

@@ -17,3 +17,25 @@ func.func @unfused(%q: tensor<1x2x1x64xf32>, %k: tensor<1x2x?x64xf32>, %v: !vc,
       {scale = 0.125 : f32} -> tensor<1x2x1x64xf32>
   return %r : tensor<1x2x1x64xf32>
 }
+
+// -----
+
+!open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = auto>>
+func.func @open_layout(%q: tensor<1x4x1x64xf32>, %c: !open, %n: tensor<1xi64>) -> tensor<1x4x1x64xf32> {
+  // expected-error @+1 {{'kvq.attention' op expected a layout of bytes, which kvq-assign-layout chooses, got layout = auto in}}
+  %o = kvq.attention ins(%q, %c, %c : tensor<1x4x1x64xf32>, !open, !open) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x4x1x64xf32>) {scale = 1.0 : f32} -> tensor<1x4x1x64xf32>
+  return %o : tensor<1x4x1x64xf32>
+}
+
+// -----
+
+!c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+func.func @two_schedules(%q: tensor<1x4x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x4x1x64xf32> {
+  %0 = kvq.attention ins(%q, %c, %c : tensor<1x4x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x4x1x64xf32>) {scale = 1.0 : f32, schedule = #kvq.schedule<prefetch = 1>} -> tensor<1x4x1x64xf32>
+  // expected-error @+1 {{expected vector width and prefetch distance of the function's others, #kvq.schedule<prefetch = 1>, got #kvq.schedule<prefetch = 2>}}
+  %1 = kvq.attention ins(%q, %c, %c : tensor<1x4x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%0 : tensor<1x4x1x64xf32>) {scale = 1.0 : f32, schedule = #kvq.schedule<prefetch = 2>} -> tensor<1x4x1x64xf32>
+  return %1 : tensor<1x4x1x64xf32>
+}

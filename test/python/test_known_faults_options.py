@@ -357,6 +357,10 @@ OP_ATTRIBUTES = {
     ),
     "attention.value_channels": (ATTENTION_CHANNELS, "0, 64", "64, 128", TILE),
     "attention.query_codes": (ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, query_codes = i16", TILE),
+    "attention.schedule": (
+        *(ATTENTION, "scale = 1.0 : f32", "scale = 1.0 : f32, schedule = #kvq.schedule<splits = 2>"),
+        TILE,
+    ),
     "attention.rope_style": (ATTENTION_ROPE, "half", "interleaved", TILE),
     "partial_attention.rope_style": (PARTIAL_ROPE, "half", "interleaved", "func.func(kvq-decompose-attention)"),
     "shift.rope_style": (SHIFT_ROPE, "half", "interleaved", "kvq-expand-caches"),
@@ -463,6 +467,22 @@ STEP = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}, recent = 40>"])
 GPU_STEP = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"])  # workgroup memory is small
 PROMPT = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"], queries=4)
 KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"
+# As the pipelines, without schedules, which go before options.
+BY_HAND = (
+    "kvq-apply-policy,func.func(kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),"
+    "kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,kvq-bufferize-pipeline"
+)
+# What the cost model chooses for a tile that takes little time.
+FAST = "vector-width=1024"
+SCHEDULE_OPTIONS = {
+    "splits": ("1", "2"),
+    "tile-tokens": ("64", "32"),
+    "prefetch": ("0", "2"),
+    "threads": ("1", "64"),
+    "vector-width": ("8", "1024"),
+    "l1-bytes": ("32768", "4096"),
+    "l2-bytes": (f"32768 {FAST}", f"1048576 {FAST}"),
+}
 # Products of bytes are of a query in i8 with keys in tiles.
 BYTES_STEP = f"""!c = {TILED}
 func.func @f(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x1x64xf32> {{
@@ -470,7 +490,14 @@ func.func @f(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tensor<1x2x
       outs(%q : tensor<1x2x1x64xf32>) {{scale = 1.0 : f32, query_codes = i8}} -> tensor<1x2x1x64xf32>
   return %0 : tensor<1x2x1x64xf32>
 }}"""
+# Codes are rounded.
+APPEND_STEP = """!c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+func.func @f(%x: tensor<1x2x?x64xf16>, %c: !c, %n: tensor<1xi64>) -> !c {
+  %0 = kvq.append ins(%x : tensor<1x2x?x64xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+  return %0 : !c
+}"""
 BYTES = "kvq-tile-pipeline{tile-tokens=16},kvq-bufferize-pipeline"
+VECTORS = f"{BUFFERS},func.func(convert-kvq-to-vector)"
 # Of each option: the passes with "{}" for the options of the one in question, and two settings.
 OPTIONS = {
     "convert-kvq-to-gpu.block-size": (f"{BUFFERS},func.func(convert-kvq-to-gpu{{}})", "64", "128"),
@@ -489,15 +516,29 @@ OPTIONS = {
     ),
     "kvq-tile-pipeline.dequantize-rows": ("kvq-tile-pipeline{query-tile=4 {}}", "0", "16"),
     "kvq-tile-pipeline.query-tile": ("kvq-tile-pipeline{}", "2", "4"),
-    "kvq-tile-pipeline.splits": ("kvq-tile-pipeline{}", "1", "2"),
-    "kvq-tile-pipeline.tile-tokens": ("kvq-tile-pipeline{}", "64", "32"),
+    "kvq-expand-floats.fma": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-expand-floats.half": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-expand-floats.rounding": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
+    "kvq-cpu-pipeline.expand-fma": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.expand-half": ("kvq-cpu-pipeline{}", "0", "1"),
+    "kvq-cpu-pipeline.expand-rounding": ("kvq-cpu-pipeline{}", "0", "1"),
+    **{
+        f"{name}.{option}": (passes, *settings)
+        for name, passes in {
+            "kvq-assign-schedule": "kvq-apply-policy,kvq-assign-schedule{}",
+            "kvq-tile-pipeline": "kvq-tile-pipeline{}",
+            "kvq-cpu-pipeline": "kvq-cpu-pipeline{}",
+        }.items()
+        for option, settings in SCHEDULE_OPTIONS.items()
+    },
+    "kvq-assign-layout.spell-out": ("kvq-apply-policy,kvq-assign-layout{}", "false", "true"),
+    "kvq-prefetch-tiles.distance": (
+        *(f"{BY_HAND},func.func(convert-kvq-to-vector,kvq-prefetch-tiles{{}})", "1", "2"),
+    ),
     "kvq-cpu-pipeline.byte-products": ("kvq-cpu-pipeline{tile-tokens=16 {}}", "none", "avxvnni"),
     "kvq-cpu-pipeline.dequantize-rows": ("kvq-cpu-pipeline{}", "16", "17"),
     "kvq-cpu-pipeline.query-tile": ("kvq-cpu-pipeline{}", "0", "2"),
     "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
-    "kvq-cpu-pipeline.splits": ("kvq-cpu-pipeline{}", "1", "2"),
-    "kvq-cpu-pipeline.tile-tokens": ("kvq-cpu-pipeline{}", "64", "32"),
-    "kvq-cpu-pipeline.vector-width": ("kvq-cpu-pipeline{}", "8", "16"),
     "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{}", "64", "128"),
     "kvq-nvvm-pipeline.chip": ("kvq-nvvm-pipeline{}", "sm_80", "sm_90a"),
     "kvq-nvvm-pipeline.format": ("kvq-nvvm-pipeline{}", "isa", "''"),
@@ -514,12 +555,22 @@ SAID = {
     "kvq-report-footprint.output": ("{output=json}", "{output=table}"),
 }
 CHECKS = {"kvq-verify-fused.max-bytes": "100", "kvq-verify-fused.max-tokens": "4"}  # too little, which is an error
-TESTED_IN_LIT = {"kvq-apply-policy.policy-file"}  # test/Transforms/apply-policy-file.mlir
+TESTED_IN_LIT = {
+    "kvq-apply-policy.policy-file",  # test/Transforms/apply-policy-file.mlir
+    "kvq-assign-layout.target",  # test/Transforms/assign-layout.mlir
+    *("kvq-assign-schedule.file", "kvq-assign-schedule.cpu"),  # test/Transforms/assign-schedule-file.mlir
+    *("kvq-tile-pipeline.schedules", "kvq-tile-pipeline.cpu", "kvq-cpu-pipeline.schedules", "kvq-cpu-pipeline.cpu"),
+}
 REJECTED = {
     "query-tile": ("-1", "1 to 4096 query tokens"),
     "dequantize-rows": ("-1", "at least 1 row"),
-    "splits": ("0", "at least 1"),
-    "tile-tokens": ("0", "at least 1"),
+    "splits": ("-1", "got -1"),
+    "tile-tokens": ("-1", "got -1"),
+    "prefetch": ("17", "got 17"),
+    "distance": ("-1", "got -1"),
+    "threads": ("0", "got 0"),
+    "l1-bytes": ("0", "got 0"),
+    "l2-bytes": ("0", "got 0"),
     "vector-width": ("3", "power of two"),
     "byte-products": ("sse", "sse"),
     "block-size": ("0", "1 to 1024"),
@@ -551,6 +602,8 @@ def with_option(passes: str, option: str, value: str) -> str:
 
 
 def step_for(name: str) -> str:
+    if "rounding" in name:
+        return APPEND_STEP
     if "byte-products" in name:
         return BYTES_STEP
     if "query-tile" in name or "dequantize-rows" in name:

@@ -26,7 +26,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class Emit { LLVM, Object, PTX, Cubin };
+enum class Emit { LLVM, Assembly, Object, PTX, Cubin };
 } // namespace
 
 /// Where the defaults of the pipeline's options come from.
@@ -46,24 +46,41 @@ static cl::opt<std::string> outputName("o", cl::desc("Output file"),
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"),
     cl::values(clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR, as text"),
+               clEnumValN(Emit::Assembly, "asm", "assembly of the target"),
                clEnumValN(Emit::Object, "obj", "an object file"),
                clEnumValN(Emit::PTX, "ptx", "kernels for NVIDIA GPUs, as text"),
                clEnumValN(Emit::Cubin, "cubin",
                           "kernels for NVIDIA GPUs, assembled by ptxas")),
     cl::init(Emit::Object), cl::cat(category));
 
+static cl::opt<int64_t> splits(
+    "splits",
+    cl::desc("Token ranges per query token, attended to independently "
+             "(default: by the schedules or the cost model; 1 on a GPU)"),
+    cl::cat(category));
 static cl::opt<int64_t>
-    splits("splits",
-           cl::desc("Token ranges per sequence, attended to independently"),
-           cl::init(getDefaults().splits), cl::cat(category));
-static cl::opt<int64_t> tileTokens("tile-tokens",
-                                   cl::desc("Most tokens in a tile"),
-                                   cl::init(getDefaults().tileTokens),
-                                   cl::cat(category));
+    tileTokens("tile-tokens",
+               cl::desc("Most tokens in a tile (default: by the schedules or "
+                        "the cost model; 64 on a GPU)"),
+               cl::cat(category));
 static cl::opt<int64_t>
-    queryTile("query-tile",
-              cl::desc("Query tokens in a work item (0: by how many there are)"),
-              cl::init(getDefaults().queryTile), cl::cat(category));
+    prefetch("prefetch",
+             cl::desc("How many tiles ahead lines are prefetched, 0 for none "
+                      "(default: by the schedules or the cost model)"),
+             cl::cat(category));
+static cl::opt<int64_t>
+    threads("for-threads",
+            cl::desc("Threads that calls run on, which splits are chosen for "
+                     "(default: 1)"),
+            cl::init(getDefaults().threads), cl::cat(category));
+static cl::opt<std::string>
+    schedules("schedules",
+              cl::desc("Schedules that `python -m kvq_mlir tune` has written"),
+              cl::value_desc("file"), cl::cat(category));
+static cl::opt<int64_t> queryTile(
+    "query-tile",
+    cl::desc("Query tokens in a work item (0: by how many there are)"),
+    cl::init(getDefaults().queryTile), cl::cat(category));
 static cl::opt<int64_t>
     vectorWidth("vector-width",
                 cl::desc("Elements of f32 in a vector register (default: the "
@@ -73,6 +90,11 @@ static cl::opt<bool> openMP(
     "openmp",
     cl::desc("Deal work items out to the threads of OpenMP (link with -lomp)"),
     cl::init(getDefaults().openMP), cl::cat(category));
+static cl::opt<std::string>
+    target("target",
+           cl::desc("Triple, such as aarch64-linux-gnu (default: this "
+                    "machine's)"),
+           cl::value_desc("triple"), cl::cat(category));
 static cl::opt<std::string>
     cpu("cpu", cl::desc("Processor, as LLVM names it (default: this one)"),
         cl::cat(category));
@@ -105,7 +127,7 @@ static cl::opt<int64_t> blockSize("block-size",
 //===----------------------------------------------------------------------===//
 
 static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
-  if (option >= 1)
+  if (option >= 1 || option.getNumOccurrences() == 0)
     return llvm::Error::success();
   return llvm::createStringError("--" + option.ArgStr +
                                  ": expected at least 1, got " +
@@ -113,18 +135,27 @@ static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
 }
 
 static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
+  if (!schedules.empty() && vectorWidth.getNumOccurrences() != 0)
+    return llvm::createStringError("--vector-width: expected without "
+                                   "--schedules, whose entries have one");
   kvq::CPUPipelineOptions options;
-  options.splits = splits;
-  options.tileTokens = tileTokens;
+  if (splits.getNumOccurrences() != 0)
+    options.splits = splits;
+  if (tileTokens.getNumOccurrences() != 0)
+    options.tileTokens = tileTokens;
+  if (prefetch.getNumOccurrences() != 0)
+    options.prefetch = prefetch;
+  options.threads = threads;
+  options.schedules = schedules;
   options.queryTile = queryTile;
   options.openMP = openMP;
-  auto machine = kvq::CPUTarget::get(cpu, features).createTargetMachine();
+  kvq::CPUTarget processor = kvq::CPUTarget::get(cpu, features, target);
+  auto machine = processor.createTargetMachine();
   if (!machine)
     return machine.takeError();
-  options.vectorWidth = vectorWidth.getNumOccurrences() != 0
-                            ? vectorWidth
-                            : kvq::getVectorWidth(**machine);
-  options.byteProducts = kvq::getByteProducts(**machine);
+  kvq::setProcessorOptions(options, processor, **machine);
+  if (vectorWidth.getNumOccurrences() != 0)
+    options.vectorWidth = vectorWidth;
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;
@@ -136,23 +167,34 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
     (*llvmModule)->print(os, nullptr);
     return llvm::Error::success();
   }
-  auto object = kvq::emitObject(**llvmModule, **machine);
-  if (!object)
-    return object.takeError();
-  os << (*object)->getBuffer();
+  auto code = emitKind == Emit::Assembly
+                  ? kvq::emitAssembly(**llvmModule, **machine)
+                  : kvq::emitObject(**llvmModule, **machine);
+  if (!code)
+    return code.takeError();
+  os << (*code)->getBuffer();
   return llvm::Error::success();
 }
 
 static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   if (openMP)
-    return llvm::createStringError("--openmp: expected with --emit=llvm or "
-                                   "obj; a GPU has threads of its own");
+    return llvm::createStringError("--openmp: expected with --emit=llvm, "
+                                   "asm or obj; a GPU has threads of its own");
   if (queryTile.getNumOccurrences() != 0)
-    return llvm::createStringError("--query-tile: expected with --emit=llvm or "
-                                   "obj; a block of a GPU has one query token");
+    return llvm::createStringError("--query-tile: expected with --emit=llvm, "
+                                   "asm or obj; a block of a GPU has one query "
+                                   "token");
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &prefetch, &threads, &schedules})
+    if (option->getNumOccurrences() != 0)
+      return llvm::createStringError(
+          "--" + option->ArgStr +
+          ": expected with --emit=llvm, asm or obj; it is for processors");
   kvq::NVVMPipelineOptions options;
-  options.splits = splits;
-  options.tileTokens = tileTokens;
+  if (splits.getNumOccurrences() != 0)
+    options.splits = splits;
+  if (tileTokens.getNumOccurrences() != 0)
+    options.tileTokens = tileTokens;
   options.blockSize = blockSize;
   options.chip = chip;
   options.ptx = ptxVersion;
@@ -175,6 +217,7 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
 static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
   switch (emitKind) {
   case Emit::LLVM:
+  case Emit::Assembly:
   case Emit::Object:
     return emitForCPU(module, os);
   case Emit::PTX:
@@ -190,7 +233,7 @@ static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
 
 static llvm::Error compile() {
   for (const cl::opt<int64_t> *option :
-       {&splits, &tileTokens, &vectorWidth, &blockSize})
+       {&splits, &tileTokens, &vectorWidth, &blockSize, &threads})
     if (llvm::Error error = checkAtLeastOne(*option))
       return error;
   if (queryTile < 0)

@@ -16,7 +16,10 @@ enum class ByteProducts {
   None,
   /// x86's vpdpbusd on vectors of up to 256 bits, and of up to 512.
   AVXVNNI,
-  AVX512VNNI
+  AVX512VNNI,
+  /// AArch64's sdot, of signed bytes on both sides, and usdot.
+  NeonDot,
+  NeonMixedDot
 };
 
 } // namespace mlir::kvq

@@ -23,6 +23,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
       remainders use narrower vectors, dynamic ones scalar loops.
     - A block of parallel iterations is written out at once, so that it shares
       loads and conversions. Accumulators of reductions stay in registers.
+    - A copy of rows to columns reads a register of each of some rows and shuffles
+      them.
     - Where lanes are reduced, the accumulators of a block are reduced together
       by shuffles; results that are neighbours in memory are stored together.
     - A `vector.extract` from a constant vector, at a position that an integer is
@@ -72,7 +74,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
-           "Elements of f32 in a vector register, a power of two">,
+           "Elements of f32 in a vector register, a power of two (a function's "
+           "schedule goes before it)">,
     Option<"byteProducts", "byte-products", "::mlir::kvq::ByteProducts",
            /*default=*/"::mlir::kvq::ByteProducts::None",
            "The instruction for sums of four products of bytes",
@@ -82,13 +85,56 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
              clEnumValN(::mlir::kvq::ByteProducts::AVXVNNI, "avxvnni",
                         "vpdpbusd of up to 256 bits"),
              clEnumValN(::mlir::kvq::ByteProducts::AVX512VNNI, "avx512vnni",
-                        "vpdpbusd of up to 512 bits"))}]>
+                        "vpdpbusd of up to 512 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::NeonDot, "dotprod",
+                        "sdot of 128 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::NeonMixedDot, "i8mm",
+                        "usdot of 128 bits"))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def ExpandFloatsPass : Pass<"kvq-expand-floats"> {
+  let summary = "Writes out what a processor has no instruction for";
+  let description = [{
+    LLVM calls the library for each lane of what a target lacks. What the options
+    name becomes arithmetic on numbers or vectors:
+
+    - `half`: `arith.extf` from f16 to f32 and `arith.truncf` back, by shifts and one
+      product or sum of f32.
+    - `rounding`: `math.roundeven`, `math.ceil` and `math.floor` of f32, by adding
+      and subtracting 2^23.
+    - `fma`: a `math.fma` with the flag `afn`, those of polynomials, becomes a product
+      and a sum. Others, where rules of codes ask for a single rounding, stay.
+
+    Of test/Conversion/expand-floats.mlir, abridged:
+
+    ```mlir
+    %0 = arith.extf %x : vector<8xf16> to vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %bits = arith.extui %h : vector<8xi16> to vector<8xi32>     // %h: the bits of %x
+    %m = arith.shli %low, %c13 : vector<8xi32>                  // %low: without the sign
+    %scaled = arith.mulf %f, %cst : vector<8xf32>               // %f: %m as f32; 2^112
+    …
+    ```
+
+    Numerics: bit-exact (but for the payload of NaN), `fma` rounds twice.
+  }];
+  let options = [
+    Option<"half", "half", "bool", /*default=*/"false",
+           "Conversions between f16 and f32">,
+    Option<"rounding", "rounding", "bool", /*default=*/"false",
+           "Rounding of f32 to integers">,
+    Option<"fma", "fma", "bool", /*default=*/"false",
+           "Fused multiply-adds of approximations">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
@@ -99,7 +145,7 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     rows, or one tile of a layout) is prefetched for the tile after it, line by line,
     where there is one: in front of the part, or, if it is read in loops, a few lines
     in each iteration of all but the innermost one, since many at a time would wait
-    for each other.
+    for each other; where these are few, also in the innermost one.
     Rows that pages or groups of several tokens place otherwise are left to the
     processor.
 
@@ -123,6 +169,11 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
 
     Numerics: changes nothing.
   }];
+  let options = [
+    Option<"distance", "distance", "int64_t", /*default=*/"1",
+           "Tiles between the one that is read and the one that is prefetched, "
+           "0 for no prefetches (a function's schedule goes before it)">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];

@@ -88,6 +88,7 @@ inline constexpr llvm::StringLiteral kPolicyAttrName = "kvq.policy";
 inline constexpr llvm::StringLiteral kSideAttrName = "kvq.side";
 inline constexpr llvm::StringLiteral kUnfusedAttrName = "kvq.unfused";
 inline constexpr llvm::StringLiteral kQueryCodesAttrName = "kvq.query_codes";
+inline constexpr llvm::StringLiteral kScheduleAttrName = "kvq.schedule";
 
 } // namespace mlir::kvq
 
@@ -118,6 +119,10 @@ namespace mlir::kvq {
 
 /// True for scales, zeros and outer scales: what goes with codes.
 bool goesWithCodes(ComponentKind kind);
+
+/// Fails, with an error of `op`, for a layout that is still to be assigned.
+LogicalResult verifyAssignedLayout(Operation *op, CacheType cache);
+LogicalResult verifyAssignedLayout(Operation *op, FormatInterface format);
 
 /// How many of the inputs of quantize and dequantize, the last ones, are given:
 /// one row for all tokens.

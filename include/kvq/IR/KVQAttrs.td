@@ -309,10 +309,17 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     KVQ_CodeBlockParameter:$block,
     "::mlir::kvq::RecordScope":$scope,
     ArrayRefParameter<"::mlir::kvq::LayoutField">:$fields,
-    KVQ_TileOrderParameter:$tile);
+    KVQ_TileOrderParameter:$tile,
+    DefaultValuedParameter<"bool", "false",
+        "left open, planar until it is assigned">:$open);
   let extraClassDeclaration = [{
     /// Codes planar in the row, each kind of metadata a component of its own.
     static LayoutAttr getPlanar(::mlir::MLIRContext *context);
+    /// The one that `kvq-assign-layout` takes the place of.
+    static LayoutAttr getOpen(::mlir::MLIRContext *context);
+    /// Planar rows in such tiles.
+    static LayoutAttr getTiles(::mlir::MLIRContext *context,
+                               ::mlir::kvq::TileOrder tile);
     bool hasField(::mlir::kvq::RowField field) const;
     /// The same layout of each row, rows one after the other.
     LayoutAttr withoutTile() const;
@@ -365,7 +372,8 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     | `rope` | `post` | keys are stored after RoPE, or have none, and are read as they are; default |
     | | `pre` | keys are stored before RoPE, and turned as attention reads them |
     | `rule` | `#kvq.rule<...>` | how scales, zeros and codes are computed where that is not by docs/Semantics.md |
-    | `layout` | absent | as `#kvq.layout<codes = planar>`, which `kvq-assign-layout` makes of it |
+    | `layout` | absent | as `#kvq.layout<codes = planar>` |
+    | | `auto` | `kvq-assign-layout` chooses one for the target, and for keys or values |
     | | `#kvq.layout<...>` | how codes and metadata lie in bytes, on every target |
 
     `rms` and `norm` are for codebooks of a normal source of variance 1, as
@@ -435,6 +443,42 @@ def KVQ_FormatAttr : KVQ_Attr<"Format", "format",
     ::llvm::SmallVector<float> getCodebookValues() const;
   }];
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def KVQ_ScheduleAttr : KVQ_Attr<"Schedule", "schedule"> {
+  let summary = "how attention is cut into work and vectors";
+  let description = [{
+    ```mlir
+    #kvq.schedule<tile = 64, splits = 4, vector_width = 16, prefetch = 1>
+    ```
+
+    | field | values | meaning | read by |
+    |---|---|---|---|
+    | `splits` | 1 to 1024 | token ranges of a query token, attended to independently | `kvq-split-tokens` |
+    | `tile` | 1 to 256 | most tokens in a tile | `kvq-tile-attention` |
+    | `vector_width` | a power of two to 64 | elements of f32 in a vector register | `convert-kvq-to-vector` |
+    | `prefetch` | 0 to 16 | how many tiles ahead cache lines are prefetched, 0 for none | `kvq-prefetch-tiles` |
+
+    As `schedule` of `kvq.attention` it goes before the options of these passes; a
+    field that is absent leaves the option. `kvq-assign-schedule` gives one to ops
+    without. The last two fields are those of a function's loops, and
+    `kvq-split-tokens` passes them on, as the function's attribute `kvq.schedule`.
+
+    Errors: no field; a number out of bounds.
+  }];
+  let parameters = (ins
+    OptionalParameter<"std::optional<int64_t>">:$tile,
+    OptionalParameter<"std::optional<int64_t>">:$splits,
+    OptionalParameter<"std::optional<int64_t>">:$vector_width,
+    OptionalParameter<"std::optional<int64_t>">:$prefetch);
+  let extraClassDeclaration = [{
+    static constexpr int64_t kMostTileTokens = 256, kMostSplits = 1024,
+                             kMostVectorWidth = 64, kMostPrefetch = 16;
+    /// This one, with fields of `other` where it has none.
+    ScheduleAttr withDefaults(ScheduleAttr other) const;
+  }];
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 

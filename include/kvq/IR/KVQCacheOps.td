@@ -53,7 +53,7 @@ def KVQ_FromComponentsOp : KVQ_Op<"from_components", [Pure]> {
     makes from the operands of a dequantize.
 
     Errors: another number of components than the type has, or one of another
-    type. A dynamic capacity is not checked against the extents.
+    type; a layout that is open (`layout = auto`). A dynamic capacity is not checked against the extents.
 
     ```mlir
     %c = kvq.from_components %codes, %scales
@@ -477,6 +477,9 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     channel group; values with integer codes see probabilities times scales as i16.
     It spends error, which docs/Semantics.md bounds. Without it all is f32.
 
+    `schedule`, a `#kvq.schedule`, says how the op is cut into work items, tiles and
+    vectors. It changes the output by no more than the order of f32 sums.
+
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x32x1x128xf32>, !kc, !vc)
         lengths(%n : tensor<1xi64>) key_flushed(%f : tensor<1xi64>)
@@ -508,7 +511,8 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     OptionalAttr<I64Attr>:$window_first,
     OptionalAttr<DenseI64ArrayAttr>:$value_channels,
     OptionalAttr<TypeAttr>:$query_codes,
-    OptionalAttr<KVQ_RopeStyleAttr>:$rope_style);
+    OptionalAttr<KVQ_RopeStyleAttr>:$rope_style,
+    OptionalAttr<KVQ_ScheduleAttr>:$schedule);
   let results = (outs KVQ_FloatTensor:$result,
                       Optional<3DTensorOf<[F32]>>:$lseResult);
   let assemblyFormat = [{

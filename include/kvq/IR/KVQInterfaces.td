@@ -59,6 +59,15 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
                     "may be null where there are codes.",
       "::mlir::kvq::RowLayout", "getRowLayout",
       (ins "int64_t":$headDim, "::mlir::Type":$elementType)>,
+    InterfaceMethod<"True where how rows lie in bytes is still to be assigned; "
+                    "until then it counts as planar.",
+      "bool", "hasOpenLayout">,
+    InterfaceMethod<"The format with `layout`, a `#kvq.layout`, in the place of an "
+                    "open one; null, "
+                    "with an error, where it does not fit.",
+      "::mlir::kvq::FormatInterface", "assignLayout",
+      (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
+           "::mlir::Attribute":$layout)>,
     InterfaceMethod<"Type of the given mean of each channel that is subtracted "
                     "before all else; null where there is none.",
       "::mlir::Type", "getCenterType">,

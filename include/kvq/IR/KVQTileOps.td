@@ -57,8 +57,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     `flushed` are the sequence's quantized token counts, of keys and of values;
     `key_pages` and `value_pages` the page tables of paged caches. `key_region`
     and `value_region` name the region that all tokens of the range
-    lie in; `tile` bounds the range's extent. `kvq-tile-attention` sets them,
-    `kvq-decompose-attention` needs them. With regions, keys and values are as they
+    lie in; `tile` then bounds the range's extent. `kvq-tile-attention` sets them,
+    `kvq-decompose-attention` needs them. Without regions `tile` is the one that a
+    schedule asks for. With regions, keys and values are as they
     are stored there: of a format with a rotation or a mean, codes stand for rotated
     and centred tokens, and query, bias and accumulator are such that this comes to
     the same.
@@ -84,7 +85,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     the other; a tile of fewer than one token; a page table missing for a paged
     cache or given for another; `within_pages` without codes that lie in pages;
     `query_codes` other than i8 and i16, or without integer codes on either side;
-    tables that `kvq.attention` would not take for these keys.
+    tables that `kvq.attention` would not take for these keys; a cache whose layout
+    is open (`layout = auto`).
   }];
   let arguments = (ins
     KVQ_FloatTensor:$query,

@@ -113,6 +113,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     What a layout puts into `records` has no component of its own. Rows start at
     a byte. Components start at a multiple of 64 bytes where kvq allocates them.
 
+    A cache whose format has `layout = auto` has no storage until
+    `kvq-assign-layout` has chosen a layout.
+
     With `rope = pre` all regions of the cache hold keys before RoPE, and attention
     turns those of the token at position p by row p of its tables.
 
@@ -179,6 +182,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     int64_t getCapacity() const { return getShape()[2]; }
     int64_t getHeadDim() const { return getShape()[3]; }
 
+    /// Whether the layout of a format, that of a segment say, is open.
+    bool hasOpenLayout() const;
     /// How rows of quantized tokens lie together; none for segments.
     ::mlir::kvq::TileOrder getTileOrder() const;
     /// The same cache with rows one after the other.

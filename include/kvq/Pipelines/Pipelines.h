@@ -9,51 +9,41 @@
 #define KVQ_PIPELINES_PIPELINES_H
 
 #include "kvq/Conversion/ByteProducts.h"
+#include "kvq/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
 namespace mlir::kvq {
 
-/// How attention is cut, in all pipelines.
-struct TileSchedule {
-  int64_t splits = 1;
-  int64_t tileTokens = 64;
-  /// Query tokens in a work item; 0: by how many there are.
+/// What is done with the rows of work items.
+struct RowSchedule {
+  /// Query tokens in an item; 0: by how many there are.
   int64_t queryTile = 1;
-  /// Least rows of a work item whose tiles are dequantized once; 0: none.
+  /// Least rows of an item whose tiles become f32 once for all; 0: none.
   int64_t dequantizeRows = 0;
 };
 
-/// Options of `kvq-tile-pipeline`.
+/// Options of `kvq-tile-pipeline`: what schedules are made from.
 struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> splits{
       *this, "splits",
-      llvm::cl::desc("Token ranges per sequence, attended to independently"),
-      llvm::cl::init(1)};
-  PassOptions::Option<int64_t> tileTokens{
-      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
-      llvm::cl::init(64)};
-  PassOptions::Option<int64_t> queryTile{
-      *this, "query-tile",
-      llvm::cl::desc("Query tokens in a work item (0: by how many there are)"),
-      llvm::cl::init(1)};
-  PassOptions::Option<int64_t> dequantizeRows{
-      *this, "dequantize-rows",
-      llvm::cl::desc("Least rows of a work item whose tiles become f32 once for "
-                     "all rows (0: none)"),
+      llvm::cl::desc("Token ranges of a query token, attended to independently "
+                     "(0: by the file or the cost model)"),
       llvm::cl::init(0)};
-};
-
-/// Options of `kvq-cpu-pipeline`.
-struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
-  PassOptions::Option<int64_t> splits{
-      *this, "splits",
-      llvm::cl::desc("Token ranges per sequence, attended to independently"),
-      llvm::cl::init(1)};
   PassOptions::Option<int64_t> tileTokens{
-      *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
-      llvm::cl::init(64)};
+      *this, "tile-tokens",
+      llvm::cl::desc(
+          "Most tokens in a tile (0: by the file or the cost model)"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> prefetch{
+      *this, "prefetch",
+      llvm::cl::desc("How many tiles ahead lines are prefetched (-1: by the "
+                     "file or the cost model)"),
+      llvm::cl::init(-1)};
+  PassOptions::Option<int64_t> threads{
+      *this, "threads", llvm::cl::desc("Threads that a call runs on"),
+      llvm::cl::init(1)};
   PassOptions::Option<int64_t> queryTile{
       *this, "query-tile",
       llvm::cl::desc("Query tokens in a work item (0: by how many there are)"),
@@ -67,6 +57,23 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
       *this, "vector-width",
       llvm::cl::desc("Elements of f32 in a vector register"),
       llvm::cl::init(8)};
+  PassOptions::Option<int64_t> l1Bytes{
+      *this, "l1-bytes", llvm::cl::desc("Bytes of a core's first data cache"),
+      llvm::cl::init(32 << 10)};
+  PassOptions::Option<int64_t> l2Bytes{
+      *this, "l2-bytes", llvm::cl::desc("Bytes of a core's second cache"),
+      llvm::cl::init(512 << 10)};
+  PassOptions::Option<std::string> schedules{
+      *this, "schedules", llvm::cl::desc("Schedules that tune has written"),
+      llvm::cl::init("")};
+  PassOptions::Option<std::string> cpu{
+      *this, "cpu",
+      llvm::cl::desc("Processor, as LLVM names it, whose schedules hold"),
+      llvm::cl::init("")};
+};
+
+/// Options of `kvq-cpu-pipeline`.
+struct CPUPipelineOptions : TilePipelineOptions {
   PassOptions::Option<ByteProducts> byteProducts{
       *this, "byte-products",
       llvm::cl::desc("The instruction for sums of four products of bytes"),
@@ -76,7 +83,22 @@ struct CPUPipelineOptions : PassPipelineOptions<CPUPipelineOptions> {
           clEnumValN(ByteProducts::AVXVNNI, "avxvnni",
                      "vpdpbusd of up to 256 bits"),
           clEnumValN(ByteProducts::AVX512VNNI, "avx512vnni",
-                     "vpdpbusd of up to 512 bits"))};
+                     "vpdpbusd of up to 512 bits"),
+          clEnumValN(ByteProducts::NeonDot, "dotprod", "sdot of 128 bits"),
+          clEnumValN(ByteProducts::NeonMixedDot, "i8mm", "usdot of 128 bits"))};
+  PassOptions::Option<bool> expandHalf{
+      *this, "expand-half",
+      llvm::cl::desc("Write out conversions of f16: the target has none"),
+      llvm::cl::init(false)};
+  PassOptions::Option<bool> expandRounding{
+      *this, "expand-rounding",
+      llvm::cl::desc("Write out rounding to integers: the target has none"),
+      llvm::cl::init(false)};
+  PassOptions::Option<bool> expandFMA{
+      *this, "expand-fma",
+      llvm::cl::desc("Multiply and add apart in polynomials: the target does "
+                     "not at once"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> openMP{
       *this, "openmp",
       llvm::cl::desc("Deal work items out to the threads of OpenMP"),
@@ -125,9 +147,12 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
       llvm::cl::init("")};
 };
 
-/// Attention over caches to tile-sized structured ops on tensors. Neutral to
-/// the target: the CPU and the GPU pipeline both begin with it.
-void buildTilePipeline(OpPassManager &pm, const TileSchedule &schedule);
+/// Attention over caches to tile-sized structured ops on tensors. The CPU and
+/// the GPU pipeline both begin with it: the target is what layouts that are
+/// left open are chosen for, and schedules.
+void buildTilePipeline(OpPassManager &pm, LayoutTarget target,
+                       const AssignSchedulePassOptions &schedule,
+                       const RowSchedule &rows);
 
 /// Tensors to buffers, over function borders, in place. Scratch of a static
 /// size comes to lie on the stack; what stays on the heap is freed. Results

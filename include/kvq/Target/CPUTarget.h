@@ -28,21 +28,40 @@ struct CPUTarget {
   /// The processor that this runs on, with all its features.
   static CPUTarget getHost();
 
-  /// The host's triple with another processor: `cpu`, or the host's if that is
-  /// empty, with `features` on top of what the processor has.
-  static CPUTarget get(llvm::StringRef cpu, llvm::StringRef features);
+  /// The processor `cpu` with `features` on top of what it has. Without a
+  /// processor it is the host's, or for another `triple` than the host's the
+  /// least one that has it.
+  static CPUTarget get(llvm::StringRef cpu, llvm::StringRef features,
+                       llvm::StringRef triple = "");
 
   /// Fails, naming it, where LLVM does not know the processor or a feature.
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
   createTargetMachine() const;
 };
 
-/// Elements of f32 in a vector register of the processor: of the longest ones
-/// that it prefers to use.
-int64_t getVectorWidth(const llvm::TargetMachine &machine);
+/// What code for a processor depends on, beside LLVM's code generation.
+struct CPUFeatures {
+  /// Elements of f32 in a vector register: of the longest ones that the
+  /// processor prefers to use.
+  int64_t vectorWidth;
+  /// The instruction for sums of four products of bytes.
+  ByteProducts byteProducts;
+  /// Whether it converts f16, rounds f32 to integers, multiplies and adds at
+  /// once.
+  bool hasHalf, hasRounding, hasFMA;
 
-/// The processor's instruction for sums of four products of bytes.
-ByteProducts getByteProducts(const llvm::TargetMachine &machine);
+  static CPUFeatures get(const llvm::TargetMachine &machine);
+};
+
+/// Bytes of the data caches of a core.
+struct DataCaches {
+  int64_t l1, l2;
+};
+
+/// Those of this machine, where `target` is its processor and they are known;
+/// otherwise what LLVM takes processors like `machine` for.
+DataCaches getDataCaches(const CPUTarget &target,
+                         const llvm::TargetMachine &machine);
 
 } // namespace mlir::kvq
 

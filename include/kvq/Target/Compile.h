@@ -14,6 +14,7 @@
 #define KVQ_TARGET_COMPILE_H
 
 #include "kvq/Pipelines/Pipelines.h"
+#include "kvq/Target/CPUTarget.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -44,6 +45,10 @@ llvm::Error runPasses(ModuleOp module,
 
 /// Runs a pipeline written as text, `builtin.module(...)`.
 llvm::Error runPipeline(ModuleOp module, llvm::StringRef pipeline);
+
+/// Sets the options of `kvq-cpu-pipeline` that depend on the processor.
+void setProcessorOptions(CPUPipelineOptions &options, const CPUTarget &target,
+                         const llvm::TargetMachine &machine);
 
 /// Runs `kvq-cpu-pipeline`.
 llvm::Error lowerForCPU(ModuleOp module, const CPUPipelineOptions &options);

@@ -13,6 +13,9 @@
 
 namespace mlir::kvq {
 
+/// What a layout is assigned for.
+enum class LayoutTarget { CPU, GPU };
+
 /// What `kvq-report-footprint` prints beside its remarks.
 enum class FootprintOutput { None, Table, JSON };
 

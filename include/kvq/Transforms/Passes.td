@@ -80,9 +80,10 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
                 "caches";
   let description = [{
     A `kvq.attention` whose keys or values are tensors that a `kvq.dequantize`
-    made reads the codes itself afterwards: the operand becomes a cache over the
-    packed codes, scales and zeros (`kvq.from_components`). Keys and values are
-    handled apart. What dequantized them is erased where nothing else reads it.
+    made, or arithmetic that does the same, reads the codes itself afterwards: the
+    operand becomes a cache over the packed codes, scales and zeros
+    (`kvq.from_components`). Keys and values are handled apart. What dequantized
+    them is erased where nothing else reads it.
 
     Of test/Transforms/fuse-dequantize.mlir, abridged:
 
@@ -105,55 +106,150 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
                                              !kvq.cache<1x2x128x64xf32, #v>) …
     ```
 
-    Between the two it looks through `tensor.cast`, `arith.extf` and
-    `arith.truncf`, a `tensor.extract_slice` of the first tokens (the lengths
-    bound what is read), reshapes that only add or drop unit axes, and KV heads
-    repeated for their query heads (a broadcast along a new axis that is then
-    joined to the heads), where keys and values repeat them alike. Keys of an
+    One element of the operand is followed back, at an affine function of sequence,
+    head, token and channel, through whatever only moves elements: `tensor.cast`,
+    `arith.extf` and `arith.truncf`, slices (of tokens, from a border of groups on,
+    of heads, sequences, layers, channels that lie unpacked), reshapes, and
+    structured ops that copy: transposes, broadcasts. KV heads that are repeated for
+    their query heads are read once, where keys and values repeat them alike. Where
+    the axes lie in another order than a cache's, the components are transposed
+    views of the buffers (`memref.transpose`): nothing is copied. Keys of an
     attention with tables of RoPE become a cache with `rope = pre`.
 
     Packed codes are those that a `kvq.unpack` reads, or 8-bit codes themselves.
+
+    Arithmetic is (code - point) * scale, code * scale - point * scale or
+    code * scale + minimum, in `arith` on tensors or in the bodies of structured ops.
+    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions,
+    joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
+    number: the bits of each channel are followed one by one, and the layout is the
+    one in which they lie so. Unsigned codes less their middle are signed ones with a
+    bias. What a scale is read at says which tokens, channels and heads share it;
+    one for all tokens is a static one. Integer codes may take all values
+    (`bounds = full`).
+
     With groups of several tokens every token counts as flushed, so there have to
     be whole groups: checked where the number of tokens is static, taken for
     granted where it is not.
 
     Where it does not fire, a missed remark of category `kvq-fuse-dequantize`
-    gives the reason: the codes lie unpacked in memory, a transpose or another op
-    stands between, the slice leaves out first tokens or heads, only one side
-    has repeated heads, the token groups of both sides start at different tokens.
+    gives the reason: the codes lie unpacked in memory, another op stands between, a
+    slice begins within a group, tokens of two tensors are joined, only one side has
+    repeated heads, the token groups of both sides start at different tokens, no
+    format has such codes, scales or zeros.
 
     Numerics: the attention reads the same codes, in f32: the roundings to the
     float types that the dequantized tensors had are left out.
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def AssignLayoutPass : Pass<"kvq-assign-layout"> {
-  let summary = "Writes out the layouts that formats leave open";
+def AssignLayoutPass : Pass<"kvq-assign-layout", "::mlir::ModuleOp"> {
+  let summary = "Chooses the layouts that formats leave open";
   let description = [{
-    Every `#kvq.format` with codes and without a layout, in types and attributes,
-    gets the one that it has been taken for: `#kvq.layout<codes = planar>`, on
-    every target. An explicit layout stays, as it holds on every target.
+    A cache whose format has `layout = auto` gets the layout that suits the target
+    and what it holds. Whether that is keys or values is what `kvq.attention` shows,
+    or a label `kvq.side` of the cache says; the values of a module that are one
+    cache, over appends, loops, branches and calls, get one type.
+
+    | target | cache | layout |
+    |---|---|---|
+    | `cpu` | keys with integer codes | `tile = channel_pairs<64>` |
+    | | values with integer codes | `tile = token_pairs<64>` |
+    | | others: in pages, a ring or segments, with token groups, shared heads or a static range, with `exact_first` tokens, before RoPE; keys and values at once, or neither | `codes = planar` |
+    | `gpu` | all | `codes = planar` |
+
+    A passed remark says which layout a cache got, a missed one why it got no tiles.
+    A `kvq.truncate`, for which only counts matter, gets planar types.
+
+    Other layouts stay, as they hold on every target. With `spell-out` formats that
+    say nothing of a layout get `codes = planar`, what they have been taken for: for
+    storage that outlives the program that wrote it.
 
     Of test/Transforms/assign-layout.mlir, abridged:
 
     ```mlir
-    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>>
+    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16, layout = auto>>
+    func.func @attend(%q: …, %k: !open, %v: !open, %n: …, %out: …) -> …
     ```
     becomes
     ```mlir
-    !open = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16,
-        range = absmax, layout = #kvq.layout<codes = planar>>>
+    !keys = !kvq.cache<1x2x?x64xf16, #kvq.format<…, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>>
+    !values = !kvq.cache<1x2x?x64xf16, #kvq.format<…, layout = #kvq.layout<codes = planar, tile = token_pairs<64>>>>
+    func.func @attend(%q: …, %k: !keys, %v: !values, %n: …, %out: …) -> …
     ```
 
-    It is in no pipeline, since later passes take an open layout for the same; it
-    is for storage that outlives the program that wrote it. Functions whose
-    signatures have to agree are to be converted together.
+    Errors: an op that carries such a cache and that the pass does not know.
 
-    Numerics: bit-exact; no byte changes.
+    Numerics: bit-exact; codes and metadata are the same in every layout.
   }];
+  let options = [
+    Option<"target", "target", "::mlir::kvq::LayoutTarget",
+           /*default=*/"::mlir::kvq::LayoutTarget::CPU",
+           "What kernels run on",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::kvq::LayoutTarget::CPU, "cpu", "a processor"),
+             clEnumValN(::mlir::kvq::LayoutTarget::GPU, "gpu", "a GPU"))}]>,
+    Option<"spellOut", "spell-out", "bool", /*default=*/"false",
+           "Also write planar layouts where formats say nothing">
+  ];
+}
+
+def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
+  let summary = "Gives attention a schedule: tiles, splits and prefetches";
+  let description = [{
+    Fills the fields `tile`, `splits` and `prefetch` that the `schedule` of a
+    `kvq.attention` does not have, in this order from
+
+    1. the options `tile-tokens`, `splits` and `prefetch`, where they are given;
+    2. the entry of `file` for this op, processor and number of threads: what
+       `python -m kvq_mlir tune` has found, `vector_width` included;
+    3. the cost model of docs/Pipeline.md, from the bytes and operations of a token,
+       the number of work items, and the sizes that the other options give.
+
+    A function whose `kvq.attention` is over tensors is left alone.
+
+    Of test/Transforms/assign-schedule.mlir, with `threads=8`, abridged:
+
+    ```mlir
+    %o = kvq.attention ins(%q, %k, %v : tensor<1x8x1x128xf32>, !c, !c) … {scale = 1.0 : f32} -> …
+    ```
+    becomes
+    ```mlir
+    %o = kvq.attention ins(%q, %k, %v : tensor<1x8x1x128xf32>, !c, !c) …
+        {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 64, splits = 8, prefetch = 1>} -> …
+    ```
+
+    Errors: options out of bounds, a file that cannot be read, is none that `tune`
+    writes or is of another version of kvq.
+
+    Numerics: as the passes that read schedules: the order of f32 sums.
+  }];
+  let options = [
+    Option<"splits", "splits", "int64_t", /*default=*/"0",
+           "Token ranges of a query token (0: by the file or the cost model)">,
+    Option<"tileTokens", "tile-tokens", "int64_t", /*default=*/"0",
+           "Most tokens in a tile (0: by the file or the cost model)">,
+    Option<"prefetch", "prefetch", "int64_t", /*default=*/"-1",
+           "How many tiles ahead lines are prefetched (-1: by the file or the "
+           "cost model)">,
+    Option<"threads", "threads", "int64_t", /*default=*/"1",
+           "Threads that a call runs on">,
+    Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"8",
+           "Elements of f32 in a vector register">,
+    Option<"l1Bytes", "l1-bytes", "int64_t", /*default=*/"32768",
+           "Bytes of a core's first data cache">,
+    Option<"l2Bytes", "l2-bytes", "int64_t", /*default=*/"524288",
+           "Bytes of a core's second cache">,
+    Option<"file", "file", "std::string", /*default=*/"\"\"",
+           "Schedules that tune has written">,
+    Option<"cpu", "cpu", "std::string", /*default=*/"\"\"",
+           "Processor, as LLVM names it, whose entries of the file hold">
+  ];
+  let dependentDialects = ["::mlir::kvq::KVQDialect"];
 }
 
 def OutlineKernelsPass : Pass<"kvq-outline-kernels", "::mlir::ModuleOp"> {
@@ -217,6 +313,10 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     token for a dynamic number, as decoding has it
     (test/Transforms/split-query-tokens.mlir).
 
+    The op's `schedule` goes before the option. Its tile becomes that of
+    `kvq.partial_attention`, its vector width and prefetch distance the function's
+    attribute `kvq.schedule`.
+
     Of test/Transforms/split-tokens.mlir, abridged:
 
     ```mlir
@@ -241,7 +341,9 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     ```
 
     Errors: attention over a float tensor, which has no lowering of its own;
-    fewer than one split; fewer than 0 or more than 4096 query tokens in an item.
+    fewer than one split; fewer than 0 or more than 4096 query tokens in an item; a
+    cache whose layout is open (`layout = auto`); schedules of one function with
+    different vector widths or prefetch distances.
 
     Numerics: reassociates f32 sums over tokens; the same numbers of splits and of
     query tokens in an item give the same bits.
@@ -268,7 +370,8 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     the op's `TilingInterface`. With token groups of several tokens the tile is
     cut to a divisor of all of them, so that one row of metadata serves a whole
     tile. Where a tile divides the pages of paged caches it starts at their borders
-    (`within_pages`), so that nothing has to be copied together.
+    (`within_pages`), so that nothing has to be copied together. A `tile` that the
+    op has, from a schedule, goes before the option.
 
     Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
     tokens, groups of 32 tokens and a recent window, values have codes alone.
@@ -440,7 +543,9 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     A contraction with `kvq.query_codes`, which `kvq-decompose-attention` gives it
     where attention has `query_codes`, becomes a sum of products of integers times
     scales: the other operand, times the scales that go into it, is made integers
-    (rule R38). If it cannot be folded, that is an error. Codes of which several
+    (rule R38). If it cannot be folded, that is an error. For several rows of the
+    query, rows of keys are transposed to pairs of channels of all tokens, in which
+    sums are elementwise. Codes of which several
     share a byte of a tile of the layout are contracted plane by plane, as they are
     stored (`packed`); of a query of i8 four channels at a time, with codes that
     count from the least one.

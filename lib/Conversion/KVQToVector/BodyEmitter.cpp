@@ -111,6 +111,20 @@ Value BodyEmitter::loadFromPairs(MemRefType type, Value memref,
   Value pairs = vector::LoadOp::create(
       builder, loc, VectorType::get({2 * lanes}, type.getElementType()), memref,
       at);
+  if (type.getElementType().isInteger(8)) {
+    // As the lower or the upper byte of a word, LLVM extends it with shifts.
+    Value words = vector::BitCastOp::create(
+        builder, loc, VectorType::get({lanes}, builder.getI16Type()), pairs);
+    if (neighbour == 1)
+      words = arith::ShRUIOp::create(
+          builder, loc, words,
+          splat(builder, loc,
+                arith::ConstantOp::create(builder, loc,
+                                          builder.getI16IntegerAttr(8)),
+                lanes));
+    return arith::TruncIOp::create(
+        builder, loc, VectorType::get({lanes}, builder.getI8Type()), words);
+  }
   SmallVector<int64_t> mask;
   for (int64_t lane = 0; lane < lanes; ++lane)
     mask.push_back(2 * lane + neighbour);
@@ -172,6 +186,36 @@ static Value lookUpLanes(OpBuilder &builder, vector::ExtractOp lookup,
   return vector::FromElementsOp::create(builder, loc, type, elements);
 }
 
+static bool isReassociable(arith::AddFOp add) {
+  return add && add.getFastmath() != arith::FastMathFlags::none;
+}
+
+/// Where `op` adds a sum of two terms to an accumulator, these terms one after
+/// the other: each is a multiply-add then. Null elsewhere.
+Value BodyEmitter::emitSum(Operation *op, const Point &point,
+                           ValueRange accumulators) {
+  auto add = dyn_cast<arith::AddFOp>(op);
+  if (!isReassociable(add) || !llvm::is_contained(plan.combiners, op))
+    return {};
+  bool isLeft = isa<BlockArgument>(add.getLhs());
+  Value accumulator = isLeft ? add.getLhs() : add.getRhs();
+  auto terms =
+      (isLeft ? add.getRhs() : add.getLhs()).getDefiningOp<arith::AddFOp>();
+  if (!isReassociable(terms) || !terms->hasOneUse())
+    return {};
+  Value sum = emitValue(accumulator, point, accumulators);
+  for (Value term : terms->getOperands()) {
+    Value value = emitValue(term, point, accumulators);
+    bool isVector = isa<VectorType>(sum.getType());
+    if (isVector != isa<VectorType>(value.getType())) {
+      sum = splat(builder, loc, sum, lanes);
+      value = splat(builder, loc, value, lanes);
+    }
+    sum = arith::AddFOp::create(builder, loc, sum, value, add.getFastmath());
+  }
+  return sum;
+}
+
 Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
                           const Point &point, ValueRange accumulators) {
   if (auto index = dyn_cast<linalg::IndexOp>(op))
@@ -189,6 +233,8 @@ Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
     return vector::ExtractOp::create(builder, loc, table,
                                      OpFoldResult(position));
   }
+  if (Value sum = emitSum(op, point, accumulators))
+    return sum;
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(emitValue(operand, point, accumulators));

@@ -68,7 +68,7 @@ LogicalResult kvq::expandExp2(RewriterBase &rewriter, math::Exp2Op op) {
   Value power = number(kPolynomial[0]);
   for (float coefficient : ArrayRef(kPolynomial).drop_front())
     power = math::FmaOp::create(rewriter, loc, power, fraction,
-                                number(coefficient));
+                                number(coefficient), arith::FastMathFlags::afn);
 
   // n, in the low bits of `shifted`, moves into the exponent.
   Value bits = arith::BitcastOp::create(rewriter, loc, intType, shifted);

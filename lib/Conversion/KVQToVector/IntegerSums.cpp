@@ -396,10 +396,22 @@ Value ProductEmitter::addNeighbours(Value products) {
 /// Whether one instruction adds the four products at each lane.
 bool ProductEmitter::hasByteProducts() const {
   int64_t bits = 32 * getLanes();
-  int64_t longest = plan.byteProducts == ByteProducts::AVX512VNNI ? 512
-                    : plan.byteProducts == ByteProducts::AVXVNNI  ? 256
-                                                                  : 0;
-  if (bits < 128 || bits > longest)
+  bool hasLength = false;
+  switch (plan.byteProducts) {
+  case ByteProducts::None:
+    break;
+  case ByteProducts::AVXVNNI:
+    hasLength = bits >= 128 && bits <= 256;
+    break;
+  case ByteProducts::AVX512VNNI:
+    hasLength = bits >= 128 && bits <= 512;
+    break;
+  case ByteProducts::NeonDot:
+  case ByteProducts::NeonMixedDot:
+    hasLength = bits == 128;
+    break;
+  }
+  if (!hasLength)
     return false;
   auto extendsByte = [&](const IntegerFactor &factor, bool isSigned) {
     Operation *last = factor.ops.back();
@@ -414,19 +426,43 @@ bool ProductEmitter::hasByteProducts() const {
          (extendsByte(factors[0], false) && extendsByte(factors[1], true));
 }
 
-/// `sum` + the four products of each lane at `point`.
-Value ProductEmitter::addByteProducts(Value sum, const Point &point) {
-  bool isUnsignedFirst =
-      isa<arith::ExtUIOp>(plan.integerSum->factors[0].ops.back());
-  Value factors[2];
-  for (unsigned index : {0, 1})
-    factors[isUnsignedFirst ? index : 1 - index] = getFactor(index, point, 4);
-  std::string name =
-      ("llvm.x86.avx512.vpdpbusd." + Twine(32 * getLanes())).str();
+/// `sum` + the four products of each lane of unsigned bytes, the first ones,
+/// with signed ones.
+Value ProductEmitter::callByteProducts(Value sum, Value bytes,
+                                       Value signedBytes) {
+  std::string name = "llvm.aarch64.neon.usdot";
+  if (plan.byteProducts == ByteProducts::NeonDot)
+    name = "llvm.aarch64.neon.sdot";
+  else if (plan.byteProducts != ByteProducts::NeonMixedDot)
+    name = ("llvm.x86.avx512.vpdpbusd." + Twine(32 * getLanes())).str();
   return LLVM::CallIntrinsicOp::create(builder, loc, sum.getType(),
                                        builder.getStringAttr(name),
-                                       ValueRange{sum, factors[0], factors[1]})
+                                       ValueRange{sum, bytes, signedBytes})
       .getResult(0);
+}
+
+/// `sum` + the four products of each lane at `point`.
+Value ProductEmitter::addByteProducts(Value sum, const Point &point) {
+  const IntegerFactor *all = plan.integerSum->factors;
+  bool isUnsignedFirst = isa<arith::ExtUIOp>(all[0].ops.back());
+  unsigned number = isUnsignedFirst ? 0 : 1;
+  Value bytes = getFactor(number, point, 4);
+  Value signedBytes = getFactor(1 - number, point, 4);
+  constexpr int64_t kLargestSigned = 127;
+  if (plan.byteProducts == ByteProducts::NeonDot &&
+      getLargest(all[number]) > kLargestSigned) {
+    // As signed bytes they are 128 less, which is made good: twice 64.
+    auto splatByte = [&](int64_t byte) -> Value {
+      auto type = cast<VectorType>(bytes.getType());
+      return arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(type, builder.getI8IntegerAttr(byte)));
+    };
+    bytes = arith::XOrIOp::create(builder, loc, bytes, splatByte(-128));
+    for (int i = 0; i < 2; ++i)
+      sum = callByteProducts(sum, splatByte(64), signedBytes);
+  }
+  return callByteProducts(sum, bytes, signedBytes);
 }
 
 Value ProductEmitter::add(Value sum, const Point &point) {

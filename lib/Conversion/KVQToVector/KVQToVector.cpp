@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 
 #include "../ApproximateMath.h"
 #include "CollapseAxes.h"
 #include "Exp2.h"
 #include "NestEmitter.h"
 #include "Rounds.h"
+#include "Transposes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -61,6 +63,12 @@ static LogicalResult convertStructuredOp(IRRewriter &rewriter, Operation *op,
           "expected a structured op that has a linalg.generic form");
     generic = *generalized;
   }
+  if (auto transpose = matchTranspose(generic); transpose && vectorWidth > 1) {
+    rewriter.setInsertionPoint(generic);
+    emitTranspose(rewriter, generic.getLoc(), *transpose, vectorWidth);
+    rewriter.eraseOp(generic);
+    return success();
+  }
   generic = collapseAxes(rewriter, generic);
   rewriter.setInsertionPoint(generic);
   FailureOr<NestPlan> plan = failure();
@@ -88,6 +96,9 @@ struct ConvertKVQToVectorPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (auto schedule =
+            getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName))
+      vectorWidth = schedule.getVectorWidth().value_or(vectorWidth);
     if (vectorWidth < 1 || !llvm::isPowerOf2_64(vectorWidth)) {
       emitError(getOperation()->getLoc())
           << "expected a power of two as vector-width, found "

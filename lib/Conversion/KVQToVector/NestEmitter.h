@@ -59,6 +59,7 @@ private:
                       int64_t neighbour);
   Value axisIndex(unsigned axis, const Point &point);
   Value vectorIndex(unsigned axis, const Point &point);
+  Value emitSum(Operation *op, const Point &point, ValueRange accumulators);
   Value emitOp(Operation *op, unsigned resultNumber, const Point &point,
                ValueRange accumulators);
   Value emitValue(Value value, const Point &point, ValueRange accumulators);
@@ -99,6 +100,7 @@ private:
   }
   bool hasNeighbours() const;
   bool hasByteProducts() const;
+  Value callByteProducts(Value sum, Value bytes, Value signedBytes);
   Value addByteProducts(Value sum, const Point &point);
 
   OpBuilder &builder;

@@ -26,6 +26,9 @@ using namespace mlir::kvq;
 static constexpr int64_t kReductionBlock = 8;
 static constexpr int64_t kElementwiseBlock = 4;
 
+/// Instructions that step and test of a loop take.
+static constexpr double kLoopCost = 3.0;
+
 /// Instructions of an exp2 (Exp2.cpp), and about those of a tanh.
 static constexpr double kExp2Cost = 16.0;
 
@@ -342,6 +345,8 @@ private:
           sharedBy *= effective[axis];
       throughput += cost / sharedBy;
     }
+    if (!plan.hasReduction())
+      throughput += kLoopCost / points;
     double cost = throughput / 2;
     if (hasChain) {
       double covered = 1.0;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Conversion/Passes.h"
+#include "kvq/IR/KVQ.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -126,9 +127,8 @@ static int64_t countTrips(scf::ForOp loop) {
   return llvm::divideCeil(*upper - *lower, *step);
 }
 
-/// The loops that lines are dealt out to, innermost first: those of the first
-/// read of `part`, all but the innermost one. None where there is no such loop,
-/// or where one is over tokens, of an unknown number, and others are as well.
+/// The loops of the first read of `part`, innermost first; none where it is not
+/// in loops alone.
 static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
                                                scf::ForOp tiles) {
   Value view = part;
@@ -155,52 +155,94 @@ static SmallVector<scf::ForOp> getLoopsOfReads(memref::SubViewOp part,
       return {};
     loops.push_back(loop);
   }
-  if (loops.size() < 2)
-    return {};
-  loops.erase(loops.begin());
-  bool areKnown = llvm::all_of(
-      loops, [](scf::ForOp loop) { return countTrips(loop) != 0; });
-  if (!areKnown && loops.size() > 1)
-    return {};
   return loops;
 }
 
-/// The bytes from `begin` to `end` that are prefetched where the builder is, of
-/// `total`, and as many in every iteration of `loops`: too many lines at a time
-/// would wait for each other, and what is read meanwhile with them.
-static std::pair<Value, Value> getShare(OpBuilder &b, Location loc,
-                                        ArrayRef<scf::ForOp> loops, Value end,
+namespace {
+
+/// What is prefetched in each iteration of some loops: `elements`, the first of
+/// which follow from the loops' trips.
+struct Share {
+  /// Innermost first.
+  SmallVector<scf::ForOp> loops;
+  /// Elements between those of two iterations of each loop.
+  SmallVector<int64_t> strides;
+  int64_t elements;
+};
+
+} // namespace
+
+/// How `total` elements, `line` of them in a line, are dealt out to the
+/// iterations of `loops`: the same number to each. One of the loops may be over
+/// tokens, of an unknown number: of these, each reads `ofRow`.
+static std::optional<Share> dealOut(ArrayRef<scf::ForOp> loops, int64_t total,
+                                    int64_t line, int64_t ofRow) {
+  Share share;
+  share.loops.assign(loops.begin(), loops.end());
+  int64_t iterations = 1, overTokens = 0, ofToken = 0;
+  for (scf::ForOp loop : loops) {
+    if (int64_t trips = countTrips(loop)) {
+      iterations *= trips;
+      continue;
+    }
+    ++overTokens;
+    ofToken = getConstantIntValue(loop.getStep()).value_or(1) * ofRow;
+  }
+  if (loops.empty() || overTokens > 1)
+    return std::nullopt;
+  int64_t all = overTokens ? ofToken : total;
+  if (overTokens && iterations > 1 && all % (iterations * line) != 0)
+    return std::nullopt;
+  share.elements =
+      overTokens && iterations == 1
+          ? all
+          : llvm::divideCeil(llvm::divideCeil(all, line), iterations) * line;
+  int64_t stride = share.elements;
+  for (scf::ForOp loop : loops) {
+    int64_t trips = countTrips(loop);
+    share.strides.push_back(trips ? stride : ofToken);
+    stride *= std::max<int64_t>(trips, 1);
+  }
+  return share;
+}
+
+/// Lines are dealt out to all loops but the innermost one, which is short code,
+/// unless they are many in each iteration: these would wait for each other, and
+/// what is read meanwhile with them.
+static std::optional<Share> chooseShare(ArrayRef<scf::ForOp> loops,
                                         int64_t total, int64_t line,
                                         int64_t ofRow) {
-  int64_t iterations = 1;
-  for (scf::ForOp loop : loops)
-    iterations *= std::max<int64_t>(countTrips(loop), 1);
-  int64_t share =
-      llvm::divideCeil(llvm::divideCeil(total, line), iterations) * line;
-  // A loop over tokens: what it reads, of the next tile.
-  scf::ForOp innermost = loops.front();
-  if (countTrips(innermost) == 0)
-    share = getConstantIntValue(innermost.getStep()).value_or(1) * ofRow;
+  constexpr int64_t kManyLines = 32;
+  if (loops.size() < 2)
+    return std::nullopt;
+  std::optional<Share> outer = dealOut(loops.drop_front(), total, line, ofRow);
+  if (outer && outer->elements <= kManyLines * line)
+    return outer;
+  std::optional<Share> all = dealOut(loops, total, line, ofRow);
+  return all ? all : outer;
+}
+
+/// The first of the elements that an iteration prefetches.
+static Value getFirst(OpBuilder &b, Location loc, const Share &share) {
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value begin = bind(0);
-  int64_t ofIteration = share;
-  for (scf::ForOp loop : loops) {
-    Value passed = arith::SubIOp::create(b, loc, loop.getInductionVar(),
-                                         loop.getLowerBound());
-    Value trip = arith::DivUIOp::create(b, loc, passed, loop.getStep());
-    begin = arith::AddIOp::create(
-        b, loc, begin, arith::MulIOp::create(b, loc, trip, bind(ofIteration)));
-    ofIteration *= countTrips(loop);
+  Value first = bind(0);
+  for (auto [loop, stride] : llvm::zip_equal(share.loops, share.strides)) {
+    scf::ForOp each = loop;
+    Value passed = arith::SubIOp::create(b, loc, each.getInductionVar(),
+                                         each.getLowerBound());
+    Value trip = arith::DivUIOp::create(b, loc, passed, each.getStep());
+    first = arith::AddIOp::create(
+        b, loc, first, arith::MulIOp::create(b, loc, trip, bind(stride)));
   }
-  Value next = arith::AddIOp::create(b, loc, begin, bind(share));
-  return {begin, arith::MinSIOp::create(b, loc, next, end)};
+  return first;
 }
 
-/// Prefetches what follows `part` in the next iteration of `loop`.
+/// Prefetches what follows `part` in the iteration of `loop` that is `distance`
+/// behind.
 static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
-                         scf::ForOp loop) {
+                         scf::ForOp loop, int64_t distance) {
   OpBuilder b(part);
   Location loc = part.getLoc();
   ArrayRef<int64_t> shape = part.getSourceType().getShape();
@@ -211,10 +253,13 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  // Elements of the rows of the next tile: none behind the last tile.
+  auto multiply = [&](Value value) -> Value {
+    return b.createOrFold<arith::MulIOp>(loc, value, bind(distance));
+  };
+  // Elements of the rows of that tile: none behind the last tile.
   Value zero = bind(0);
-  Value next =
-      arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep());
+  Value next = arith::AddIOp::create(b, loc, loop.getInductionVar(),
+                                     multiply(loop.getStep()));
   Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), next);
   Value rows = arith::MinSIOp::create(b, loc, left,
                                       tokens.isTile ? bind(1) : loop.getStep());
@@ -232,23 +277,40 @@ static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
   Value flat =
       memref::CollapseShapeOp::create(b, loc, part.getSource(), groups);
   Value row = arith::AddIOp::create(b, loc, at.back(),
-                                    tokens.isTile ? bind(1) : loop.getStep());
+                                    tokens.isTile ? bind(distance)
+                                                  : multiply(loop.getStep()));
   Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
-  SmallVector<scf::ForOp> reads = getLoopsOfReads(part, loop);
   constexpr int64_t kFewLines = 16;
+  int64_t line = kLine / bytes;
   int64_t total = tokens.isTile
                       ? ofRow
                       : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
-  if (!reads.empty() && total * bytes > kFewLines * kLine) {
-    b.setInsertionPointToStart(reads.front().getBody());
-    std::tie(zero, end) =
-        getShare(b, loc, reads, end, total, kLine / bytes, ofRow);
+  std::optional<Share> share;
+  if (total > kFewLines * line)
+    share = chooseShare(getLoopsOfReads(part, loop), total, line, ofRow);
+  auto prefetch = [&](Value element) {
+    at.back() = arith::AddIOp::create(b, loc, first, element);
+    memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  };
+  // In short code without a loop, and without a bound: a prefetch may miss.
+  constexpr int64_t kInLine = 4;
+  if (share && share->elements <= kInLine * line) {
+    b.setInsertionPointToStart(share->loops.front().getBody());
+    zero = getFirst(b, loc, *share);
+    for (int64_t i = 0; i < share->elements; i += line)
+      prefetch(i == 0 ? zero : arith::AddIOp::create(b, loc, zero, bind(i)));
+    return;
   }
-  auto lines = scf::ForOp::create(b, loc, zero, end, bind(kLine / bytes));
+  if (share) {
+    b.setInsertionPointToStart(share->loops.front().getBody());
+    zero = getFirst(b, loc, *share);
+    Value behind = arith::AddIOp::create(b, loc, zero, bind(share->elements));
+    end = arith::MinSIOp::create(b, loc, behind, end);
+  }
+  auto lines = scf::ForOp::create(b, loc, zero, end, bind(line));
   b.setInsertionPointToStart(lines.getBody());
-  at.back() = arith::AddIOp::create(b, loc, first, lines.getInductionVar());
-  memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
-                             /*localityHint=*/3, /*isDataCache=*/true);
+  prefetch(lines.getInductionVar());
 }
 
 namespace {
@@ -257,6 +319,18 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    int64_t ahead = distance;
+    if (auto schedule =
+            getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName))
+      ahead = schedule.getPrefetch().value_or(ahead);
+    if (ahead < 0) {
+      emitError(getOperation()->getLoc())
+          << "kvq-prefetch-tiles: expected a distance of at least 0 tiles, got "
+          << ahead;
+      return signalPassFailure();
+    }
+    if (ahead == 0)
+      return markAllAnalysesPreserved();
     SmallVector<memref::SubViewOp> parts;
     getOperation()->walk([&](memref::SubViewOp part) {
       if (isa<BlockArgument>(part.getSource()))
@@ -267,7 +341,7 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
       if (!loop)
         continue;
       if (std::optional<TokenAxis> axis = getTokenAxis(part, loop))
-        prefetchNext(part, *axis, loop);
+        prefetchNext(part, *axis, loop, ahead);
     }
   }
 };

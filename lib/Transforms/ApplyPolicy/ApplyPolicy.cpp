@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CacheGraph.h"
+#include "../CacheGraph.h"
 #include "Parts.h"
 
 #include "kvq/Transforms/Passes.h"
@@ -205,30 +205,11 @@ static bool isConvertible(Operation *op) {
       op);
 }
 
-/// A cache inside of another type: of a function, a tuple, …
-static bool isHiddenCache(Type type) {
-  if (isa<CacheType>(type))
-    return false;
-  return type.walk([](CacheType) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
-
 /// Fails, with an error, where `op` carries a cache that changes and that it
 /// does not let change.
 static LogicalResult verifyConvertible(Operation *op, CacheGraph &graph,
                                        const DenseSet<CacheClass *> &changing) {
-  if (isConvertible(op))
-    return success();
-  auto isStuck = [&](Value value) {
-    return isHiddenCache(value.getType()) ||
-           changing.contains(graph.lookup(value));
-  };
-  bool isAnyStuck = llvm::any_of(op->getOperands(), isStuck) ||
-                    llvm::any_of(op->getResults(), isStuck);
-  for (mlir::Region &region : op->getRegions())
-    for (Block &block : region)
-      isAnyStuck |= llvm::any_of(block.getArguments(), isStuck);
-  if (!isAnyStuck)
+  if (isConvertible(op) || !graph.carries(op, changing))
     return success();
   return op->emitError("op '")
          << op->getName()
@@ -313,23 +294,6 @@ static LogicalResult verifyModule(ModuleOp module, CacheGraph &graph,
 // Change of types
 //===----------------------------------------------------------------------===//
 
-/// Gives the values and signatures of a class their new types, bundled.
-static void retype(const Plan &plan) {
-  auto getType = [&](Type old) {
-    return bundle(plan.getTypes(cast<CacheType>(old)));
-  };
-  for (Value value : plan.cache->values)
-    value.setType(getType(value.getType()));
-  for (CacheClass::Slot slot : plan.cache->slots) {
-    FunctionType type = slot.function.getFunctionType();
-    SmallVector<Type> inputs(type.getInputs()), results(type.getResults());
-    Type &changed = (slot.isResult ? results : inputs)[slot.index];
-    changed = getType(changed);
-    slot.function.setFunctionType(
-        FunctionType::get(type.getContext(), inputs, results));
-  }
-}
-
 /// The attributes of arguments or results once bundles are taken apart: those
 /// of a cache hold for each of its parts, labels for caches alone.
 static ArrayAttr spreadAttributes(ArrayAttr attributes, ArrayRef<Type> types,
@@ -398,7 +362,8 @@ static LogicalResult unbundle(ModuleOp module) {
 
 LogicalResult ApplyPolicyPass::apply(PolicyAttr policy) {
   ModuleOp module = getOperation();
-  FailureOr<CacheGraph> graph = CacheGraph::build(module);
+  FailureOr<CacheGraph> graph = CacheGraph::build(
+      module, [](CacheType cache) { return cache.isExact(); });
   if (failed(graph))
     return failure();
   PolicyMatcher matcher(policy);
@@ -415,7 +380,8 @@ LogicalResult ApplyPolicyPass::apply(PolicyAttr policy) {
     return failure();
   for (const Plan &plan : plans)
     if (plan.isChange())
-      retype(plan);
+      plan.cache->retype(
+          [&](CacheType old) { return bundle(plan.getTypes(old)); });
   return unbundle(module);
 }
 

@@ -199,9 +199,36 @@ static bool carriesCache(Operation *op) {
   return false;
 }
 
-/// Reports every op that carries a cache and is not known to the conversion.
+/// The first cache of `op`, a function's arguments among them, whose layout is
+/// open; null without.
+static CacheType findOpenCache(Operation *op) {
+  CacheType found;
+  auto check = [&](Type type) {
+    type.walk([&](CacheType cache) {
+      if (!found && cache.hasOpenLayout())
+        found = cache;
+    });
+  };
+  llvm::for_each(op->getOperandTypes(), check);
+  llvm::for_each(op->getResultTypes(), check);
+  if (auto function = dyn_cast<func::FuncOp>(op))
+    check(function.getFunctionType());
+  return found;
+}
+
+/// Reports every op that carries a cache and is not known to the conversion,
+/// and the first one with a cache that has no storage.
 static LogicalResult verifyExpandable(ModuleOp module) {
   bool expandable = true;
+  WalkResult open = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    CacheType cache = findOpenCache(op);
+    if (!cache)
+      return WalkResult::advance();
+    (void)verifyAssignedLayout(op, cache);
+    return WalkResult::interrupt();
+  });
+  if (open.wasInterrupted())
+    return failure();
   module.walk([&](Operation *op) {
     if (isExpandable(op) || !carriesCache(op))
       return;

@@ -215,6 +215,9 @@ Value IntegerFolder::scaleSteps(Value steps, StringRef axes) {
 ///              + sum_g z[t, g] step[r, g] (sum_c n[r, g, c]).
 /// The query's integers n and steps are the same for all tiles.
 Value IntegerFolder::foldKeysOfToken() {
+  if (paysToTurnRows())
+    return contractKeysOfTile(/*planes=*/std::nullopt, fixed(0),
+                              [&] { return turnRows(); });
   bool split = groups != 1;
   StringRef query = split ? "rgc" : "rc", ofGroups = split ? "rg" : "r";
   StringRef ofTokens = split ? "tg" : "t", all = split ? "rtg" : "rt";
@@ -258,13 +261,15 @@ Value IntegerFolder::foldValuesOfToken() {
   if (groups == 1)
     return ScaleFolder::foldValuesOfToken();
   // Tokens last, as they are summed.
+  Type element = getElementTypeOrSelf(scales);
   Value byGroup =
-      buildStructuredOp(
-          b, loc, "tg", "", {{scales, "tg"}},
-          {{scratch({groups, tokenBound}, {fixed(groups), tokens}), "gt"}},
-          [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-            return SmallVector<Value>{buildExtend(b, loc, ins[0])};
-          })
+      buildStructuredOp(b, loc, "gt", "", {{scales, "tg"}},
+                        {{buildScratch(b, loc, {groups, tokenBound},
+                                       {fixed(groups), tokens}, element),
+                          "gt"}},
+                        [](OpBuilder &, Location, ValueRange ins, ValueRange) {
+                          return SmallVector<Value>{ins[0]};
+                        })
           .front();
   Integers integers = buildIntegers(getWeights({byGroup, "gt"}), "t", type);
   Value result = contractIntegers(

@@ -68,6 +68,11 @@ private:
   std::optional<CodePlanes> findPlanes(LoadTileOp load);
   SmallVector<TilePart> getTileParts(std::optional<CodePlanes> planes,
                                      bool aboveLeast);
+  bool paysToTurnRows() const;
+  Value turn(Value value, StringRef axes, StringRef turned);
+  SmallVector<Value> turnRows();
+  Value contractKeysOfTile(std::optional<CodePlanes> planes, OpFoldResult first,
+                           function_ref<SmallVector<Value>()> load);
   Value contractPairsOfKeys(const TilePart &part, Value query, Value stored,
                             ArrayRef<StructuredOperand> factors, Value scores);
   Value contractQuadsOfKeys(const TilePart &part, Value query, Value stored,

@@ -111,11 +111,61 @@ Value IntegerFolder::addLeast(const Integers &query, unsigned bits, Value steps,
   return contract("rtg", "g", {least, "rg"}, {scales, "gt"}, {scores, "rt"});
 }
 
+Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
+  std::optional<CodePlanes> planes = findPlanes(load);
+  return contractKeysOfTile(planes, getFirstOfTile(load), [&] {
+    return loadStored(load, planes.has_value());
+  });
+}
+
+/// `value`, whose `axes` begin with tokens, as part of a tensor of all tokens
+/// of a tile, with its axes in the order of `turned`.
+Value IntegerFolder::turn(Value value, StringRef axes, StringRef turned) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  SmallVector<OpFoldResult> sizes;
+  for (char axis : turned) {
+    bool isTokens = axis == axes.front();
+    shape.push_back(isTokens ? tokenBound : type.getDimSize(axes.find(axis)));
+    sizes.push_back(isTokens ? tokens : fixed(shape.back()));
+  }
+  Value all = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
+  SmallVector<OpFoldResult> first(shape.size(), fixed(0)),
+      ones(shape.size(), fixed(1));
+  Value part = tensor::ExtractSliceOp::create(b, loc, all, first, sizes, ones);
+  part =
+      buildStructuredOp(b, loc, turned, "", {{value, axes}}, {{part, turned}},
+                        [](OpBuilder &, Location, ValueRange ins, ValueRange) {
+                          return SmallVector<Value>{ins.front()};
+                        })
+          .front();
+  return tensor::InsertSliceOp::create(b, loc, part, all, first, sizes, ones);
+}
+
+/// Rows in the order of a tile of pairs of channels, as far as there are any.
+SmallVector<Value> IntegerFolder::turnRows() {
+  Value turned = turn(splitPairs(expandChannels(codes)), "tgcp", "gctp");
+  SmallVector<Value> tile = {
+      tensor::CollapseShapeOp::create(
+          b, loc, turned, SmallVector<ReassociationIndices>{{0, 1}, {2}, {3}}),
+      turn(scales, "tg", "gt")};
+  if (zeros)
+    tile.push_back(turn(zeros, "tg", "gt"));
+  return tile;
+}
+
+/// Whether rows are turned into a tile: it costs about what the products of one
+/// row of the query do, and spares the sums over lanes of each row and token.
+bool IntegerFolder::paysToTurnRows() const {
+  return rows > 1 && (headDim / groups) % 2 == 0;
+}
+
 /// As foldKeysOfToken, for all tokens of a tile of pairs of channels: what is
 /// no token of the load gives a score that nothing reads. Of a query of i8,
 /// four products with unsigned codes are added at once where processors can.
-Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
-  std::optional<CodePlanes> planes = findPlanes(load);
+Value IntegerFolder::contractKeysOfTile(
+    std::optional<CodePlanes> planes, OpFoldResult first,
+    function_ref<SmallVector<Value>()> load) {
   int64_t ofPart =
       std::min(headDim / groups, headDim / (planes ? planes->count : 1));
   bool inQuads = width == 8 && ofPart % 4 == 0;
@@ -133,7 +183,7 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
                        format.offsetNeedsScale() ? steps : integers.steps,
                        "rgc", "c");
   }
-  SmallVector<Value> stored = loadStored(load, planes.has_value());
+  SmallVector<Value> stored = load();
   Type byte = getElementTypeOrSelf(stored[0]);
   SmallVector<int64_t> ofRows = {rows, tokenBound};
   Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
@@ -155,7 +205,7 @@ Value IntegerFolder::foldKeysOfTile(LoadTileOp load) {
   if (inQuads && format.hasSignedCodes())
     scores =
         addLeast(integers, planes ? planes->bits : 8, steps, stored[1], scores);
-  return finishKeysOfTile(scores, sums, load, stored);
+  return finishKeysOfTile(scores, sums, first, stored);
 }
 
 /// As foldValuesOfToken, in a tile of pairs p of tokens: what is no token of
@@ -164,13 +214,14 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
   std::optional<CodePlanes> planes = findPlanes(load);
   SmallVector<Value> stored = loadStored(load, planes.has_value());
   SmallVector<int64_t> shape = {rows, groups, tokenBound};
+  OpFoldResult first = getFirstOfTile(load);
   Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
   Value all = tensor::EmptyOp::create(b, loc, shape, type);
   all = linalg::FillOp::create(b, loc, zero, all).getResult(0);
   Integers integers =
-      buildIntegers(getWeights({cutTokens(stored[1], load), "gt"}), "t", type,
-                    cutTokens(all, load));
-  all = splitPairs(insertTokens(integers.codes, all, load));
+      buildIntegers(getWeights({cutTokens(stored[1], first), "gt"}), "t", type,
+                    cutTokens(all, first));
+  all = splitPairs(insertTokens(integers.codes, all, first));
   Type byte = getElementTypeOrSelf(stored[0]);
   Value result = expandChannels(op.output);
   for (const TilePart &part : getTileParts(planes, /*aboveLeast=*/false)) {
@@ -192,5 +243,5 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
         b, loc, sums, result, output.getMixedOffsets(), output.getMixedSizes(),
         output.getMixedStrides());
   }
-  return finishValuesOfTile(result, load, stored);
+  return finishValuesOfTile(result, first, stored);
 }

@@ -80,16 +80,16 @@ protected:
   LoadTileOp findTile();
   SmallVector<Value> loadStored(LoadTileOp load, bool packed = false);
   OpFoldResult getFirstOfTile(LoadTileOp load);
-  Value cutTokens(Value matrix, LoadTileOp load);
-  Value insertTokens(Value part, Value matrix, LoadTileOp load);
+  Value cutTokens(Value matrix, OpFoldResult first);
+  Value insertTokens(Value part, Value matrix, OpFoldResult first);
   Value splitLast(Value value, int64_t size);
   Value splitPairs(Value value) { return splitLast(value, 2); }
   Value contractPairs(StringRef axes, StringRef reduced, StructuredOperand left,
                       StructuredOperand codes, char pairsAlong,
                       StructuredOperand output);
-  Value finishKeysOfTile(Value scores, Value sums, LoadTileOp load,
+  Value finishKeysOfTile(Value scores, Value sums, OpFoldResult first,
                          ArrayRef<Value> stored);
-  Value finishValuesOfTile(Value result, LoadTileOp load,
+  Value finishValuesOfTile(Value result, OpFoldResult first,
                            ArrayRef<Value> stored);
   /// Scratch of a static shape.
   Value buildEmpty(ArrayRef<int64_t> shape) {

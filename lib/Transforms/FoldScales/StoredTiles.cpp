@@ -66,20 +66,21 @@ OpFoldResult ScaleFolder::getFirstOfTile(LoadTileOp load) {
       {OpFoldResult(load.getBegin())});
 }
 
-/// Of a matrix whose columns are all tokens of a tile, those of `load`.
-Value ScaleFolder::cutTokens(Value matrix, LoadTileOp load) {
+/// Of a matrix whose columns are all tokens of a tile, those from `first` on
+/// that are the load's.
+Value ScaleFolder::cutTokens(Value matrix, OpFoldResult first) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   SmallVector<OpFoldResult> offsets(sizes.size(), zero),
       ones(sizes.size(), one);
-  offsets.back() = getFirstOfTile(load);
+  offsets.back() = first;
   sizes.back() = tokens;
   return tensor::ExtractSliceOp::create(b, loc, matrix, offsets, sizes, ones);
 }
 
-/// The inverse: `part`, of the tokens of `load`, into `matrix`.
-Value ScaleFolder::insertTokens(Value part, Value matrix, LoadTileOp load) {
-  auto slice = cutTokens(matrix, load).getDefiningOp<tensor::ExtractSliceOp>();
+/// The inverse: `part`, of these tokens, into `matrix`.
+Value ScaleFolder::insertTokens(Value part, Value matrix, OpFoldResult first) {
+  auto slice = cutTokens(matrix, first).getDefiningOp<tensor::ExtractSliceOp>();
   return tensor::InsertSliceOp::create(
       b, loc, part, matrix, slice.getMixedOffsets(), slice.getMixedSizes(),
       slice.getMixedStrides());
@@ -156,24 +157,25 @@ Value ScaleFolder::contractPairs(StringRef axes, StringRef reduced,
 }
 
 /// The scores of the load's tokens, with offsets, added to the output.
-Value ScaleFolder::finishKeysOfTile(Value scores, Value sums, LoadTileOp load,
+Value ScaleFolder::finishKeysOfTile(Value scores, Value sums,
+                                    OpFoldResult first,
                                     ArrayRef<Value> stored) {
   if (zeros) {
     scales = stored[1];
     zeros = stored[2];
     scores = contractOffsets("rtg", "g", {sums, "rg"}, "gt", {scores, "rt"});
   }
-  return accumulate("rt", "", {cutTokens(scores, load), "rt"},
+  return accumulate("rt", "", {cutTokens(scores, first), "rt"},
                     {op.output, "rt"});
 }
 
 /// The output from `result` (r, g, c), with the offsets of the load's tokens.
-Value ScaleFolder::finishValuesOfTile(Value result, LoadTileOp load,
+Value ScaleFolder::finishValuesOfTile(Value result, OpFoldResult first,
                                       ArrayRef<Value> stored) {
   if (zeros) {
     Value shift = zeroScratch({rows, groups}, {fixed(rows), fixed(groups)});
-    scales = cutTokens(stored[1], load);
-    zeros = cutTokens(stored[2], load);
+    scales = cutTokens(stored[1], first);
+    zeros = cutTokens(stored[2], first);
     shift =
         contractOffsets("rgt", "t", {offsetOther, "rt"}, "gt", {shift, "rg"});
     result = accumulate("rgc", "", {shift, "rg"}, {result, "rgc"});
@@ -204,17 +206,18 @@ Value ScaleFolder::foldKeysOfTile(LoadTileOp load) {
                     {buildFill(b, loc, buildEmpty(ofGroups), 0.f), "rgt"});
   Value scores = contract("rtg", "g", {dots, "rgt"}, {stored[1], "gt"},
                           {buildFill(b, loc, buildEmpty(ofRows), 0.f), "rt"});
-  return finishKeysOfTile(scores, sums, load, stored);
+  return finishKeysOfTile(scores, sums, getFirstOfTile(load), stored);
 }
 
 /// As foldValuesOfToken.
 Value ScaleFolder::foldValuesOfTile(LoadTileOp load) {
   SmallVector<Value> stored = loadStored(load);
+  OpFoldResult first = getFirstOfTile(load);
   Value all = buildFill(b, loc, buildEmpty({rows, groups, tokenBound}), 0.f);
   Value weights =
-      multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], load), "gt"},
-               {cutTokens(all, load), "rgt"});
-  all = insertTokens(weights, all, load);
+      multiply("rgt", {weighted, "rt"}, {cutTokens(stored[1], first), "gt"},
+               {cutTokens(all, first), "rgt"});
+  all = insertTokens(weights, all, first);
   Type byte = getElementTypeOrSelf(stored[0]);
   Value tile = tensor::CollapseShapeOp::create(
       b, loc, stored[0], SmallVector<ReassociationIndices>{{0}, {1, 2}});
@@ -226,5 +229,5 @@ Value ScaleFolder::foldValuesOfTile(LoadTileOp load) {
   Value result =
       contractPairs("rgcs", "s", {splitPairs(all), "rgs"}, {tile, "sgc"}, 'c',
                     {expandChannels(op.output), "rgc"});
-  return finishValuesOfTile(result, load, stored);
+  return finishValuesOfTile(result, first, stored);
 }

@@ -15,7 +15,10 @@
 
 #include "kvq/Transforms/Passes.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -31,99 +34,14 @@ using namespace mlir::kvq;
 // Building the cache
 //===----------------------------------------------------------------------===//
 
-/// The cache that takes the place of `operand`, which attention turns by RoPE
-/// as it reads it, or not.
-static CacheType getCacheType(const SideMatcher &side, Value operand,
-                              bool isTurned) {
-  SmallVector<int64_t> shape(getShape(operand));
-  shape[kHeads] /= side.repeat;
-  // All tokens of the codes, where they are known for codes and metadata.
-  shape[kTokens] = ShapedType::kDynamic;
-  auto getRows = [](Value component) {
-    ArrayRef<int64_t> shape = getShape(component);
-    return shape[shape.size() - 2];
-  };
-  DequantizeOp dequantize = side.dequantize;
-  if (!ShapedType::isDynamic(getRows(side.components.front())) &&
-      llvm::none_of(dequantize.getInputs(), [&](Value input) {
-        return ShapedType::isDynamic(getRows(input));
-      }))
-    shape[kTokens] = getRows(side.components.front());
-  FormatInterface format = dequantize.getFormat();
-  if (isTurned)
-    format = format.getBeforeRope();
-  std::optional<int64_t> recent;
-  if (format.getGroupTokens() > 1)
-    recent = 0;
-  Type elementType = cast<RankedTensorType>(dequantize.getResult(0).getType())
-                         .getElementType();
-  return CacheType::get(operand.getContext(), shape, elementType, format,
-                        /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
-                        /*page=*/std::nullopt, /*ring=*/std::nullopt,
-                        /*keepFirst=*/0);
-}
-
-/// `component` with the four axes of a cache, of which `axes` are there; axes
-/// of extent 1 go and come.
-static Value buildCacheAxes(OpBuilder &b, Location loc, Value component,
-                            ArrayRef<int64_t> axes) {
-  SmallVector<int64_t> shape(getShape(component));
-  SmallVector<ReassociationIndices> dropped(1), added(1);
-  for (int64_t axis = 0, rank = shape.size(); axis < rank; ++axis) {
-    dropped.back().push_back(axis);
-    if (llvm::is_contained(axes, axis) && axis + 1 < rank)
-      dropped.emplace_back();
-  }
-  SmallVector<int64_t> expandedShape;
-  for (auto [position, axis] : llvm::enumerate(axes)) {
-    added.back().push_back(position);
-    expandedShape.push_back(axis == kAbsent ? 1 : shape[axis]);
-    if (axis != kAbsent && position + 1 < axes.size())
-      added.emplace_back();
-  }
-  if (dropped.size() < shape.size())
-    component = tensor::CollapseShapeOp::create(b, loc, component, dropped);
-  if (added.size() == axes.size())
-    return component;
-  auto type = cast<RankedTensorType>(component.getType()).clone(expandedShape);
-  return tensor::ExpandShapeOp::create(b, loc, type, component, added);
-}
-
-static Value buildCast(OpBuilder &b, Location loc, Type type, Value value) {
-  if (value.getType() == type)
-    return value;
-  return tensor::CastOp::create(b, loc, type, value);
-}
-
-static Value buildCache(OpBuilder &b, Location loc, const SideMatcher &side,
-                        CacheType type) {
-  SmallVector<Value> components;
-  for (Value component : side.components)
-    components.push_back(buildCacheAxes(b, loc, component, side.axes));
-  SmallVector<Value> operands;
-  for (auto [index, component] : llvm::enumerate(type.getComponents())) {
-    RankedTensorType expected = component.getTensorType();
-    // The ring of the window, in which no token ever lies: all are flushed.
-    if (component.kind == ComponentKind::Recent)
-      operands.push_back(
-          tensor::EmptyOp::create(b, loc, expected, ValueRange()));
-    else
-      operands.push_back(buildCast(b, loc, expected, components[index]));
-  }
-  return FromComponentsOp::create(b, loc, type, operands);
-}
-
-/// The flushed tokens of each sequence: all that there are.
-static Value buildFlushed(OpBuilder &b, Location loc, const SideMatcher &side,
-                          CacheType type) {
+/// The flushed tokens of each sequence: all that `rows` hold, those of codes.
+static Value buildFlushed(OpBuilder &b, Location loc, CacheType type,
+                          Value rows) {
   auto resultType = RankedTensorType::get({type.getBatch()}, b.getI64Type());
   if (!ShapedType::isDynamic(type.getCapacity()))
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(resultType, {type.getCapacity()}));
-  Value rows = side.components.front();
-  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
-  Value tokens = tensor::DimOp::create(b, loc, rows, rank - 2);
-  // Rows of codes come first, or records that have them.
+  Value tokens = tensor::DimOp::create(b, loc, rows, kTokens);
   if (int64_t ofRow = type.getRowLayout().getCodeTokens(); ofRow != 1)
     tokens = arith::MulIOp::create(
         b, loc, tokens, arith::ConstantIndexOp::create(b, loc, ofRow));
@@ -188,15 +106,15 @@ static remark::RemarkOpts getRemarkOpts(AttentionOp op) {
 /// values have the same KV heads.
 static void matchRepeats(MutableArrayRef<Side> sides) {
   bool bothFuse = sides.size() == 2 && sides[0].fuses && sides[1].fuses;
-  if (bothFuse && sides[0].matcher.repeat == sides[1].matcher.repeat)
+  if (bothFuse && sides[0].matcher.getRepeat() == sides[1].matcher.getRepeat())
     return;
   for (Side &side : sides) {
-    if (!side.fuses || (side.matcher.repeat == 1 && !bothFuse))
+    if (!side.fuses || (side.matcher.getRepeat() == 1 && !bothFuse))
       continue;
     side.fuses = false;
-    side.matcher.reason =
-        "its KV heads are repeated " + std::to_string(side.matcher.repeat) +
-        " times, and the other side cannot be read with as many repeated";
+    side.matcher.fail(
+        "its KV heads are repeated " + Twine(side.matcher.getRepeat()) +
+        " times, and the other side cannot be read with as many repeated");
   }
 }
 
@@ -206,12 +124,12 @@ static void matchGroupOrigins(AttentionOp op, MutableArrayRef<Side> sides) {
     auto cache = dyn_cast<CacheType>(side.getOther(op).getType());
     if (!side.fuses || !cache || cache.getTokenGroup() == 1 ||
         cache.getExactFirst() == 0 ||
-        side.matcher.dequantize.getFormat().getGroupTokens() == 1)
+        side.matcher.getCacheType().getTokenGroup() == 1)
       continue;
     side.fuses = false;
-    side.matcher.reason = "its token groups start at token 0, those of the "
-                          "other side at token " +
-                          std::to_string(cache.getExactFirst());
+    side.matcher.fail("its token groups start at token 0, those of the "
+                      "other side at token " +
+                      Twine(cache.getExactFirst()));
   }
 }
 
@@ -231,12 +149,12 @@ static void eraseDeadProducers(Value value) {
 }
 
 void FuseDequantizePass::fuse(AttentionOp op) {
-  SmallVector<Side> sides;
+  SmallVector<Side, 2> sides;
   for (bool isKey : {true, false}) {
     Value operand = isKey ? op.getKey() : op.getValue();
     if (!isa<RankedTensorType>(operand.getType()))
       continue;
-    SideMatcher matcher(operand);
+    SideMatcher matcher(operand, /*isTurned=*/isKey && op.getCos());
     bool fuses = succeeded(matcher.match());
     sides.push_back({isKey, std::move(matcher), fuses});
   }
@@ -249,16 +167,16 @@ void FuseDequantizePass::fuse(AttentionOp op) {
     if (!side.fuses) {
       remark::missed(loc, getRemarkOpts(op))
           << remark::add("{0} are not read as codes", side.getName().str())
-          << remark::reason("{0}", side.matcher.reason);
+          << remark::reason("{0}", side.matcher.getReason().str());
       continue;
     }
     Value operand = side.getOperand(op);
-    bool isTurned = side.isKey && op.getCos();
-    CacheType type = getCacheType(side.matcher, operand, isTurned);
-    side.getMutable(op).set(buildCache(b, loc, side.matcher, type));
+    CacheType type = side.matcher.getCacheType();
+    SmallVector<Value> components = side.matcher.buildComponents(b, loc);
+    side.getMutable(op).set(FromComponentsOp::create(b, loc, type, components));
     if (type.hasRecentWindow())
       side.getFlushedMutable(op).assign(
-          buildFlushed(b, loc, side.matcher, type));
+          buildFlushed(b, loc, type, components.front()));
     else
       side.getFlushedMutable(op).clear();
     eraseDeadProducers(operand);

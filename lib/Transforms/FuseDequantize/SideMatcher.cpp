@@ -1,184 +1,50 @@
-//===- SideMatcher.cpp - From an operand to its dequantize ----------------===//
+//===- SideMatcher.cpp - From an operand to its codes ---------------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A side of an attention (keys or values) is followed from the operand back to
-// the kvq.dequantize that made it. On the way, four numbers say which axes of
-// the tensor at hand are the operand's batch, KV heads, tokens and channels, so
-// that unit axes may come and go.
-//
-//===----------------------------------------------------------------------===//
 
 #include "SideMatcher.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
 
-ArrayRef<int64_t> kvq::getShape(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
-
 //===----------------------------------------------------------------------===//
-// Looking through what lies between
+// Components
 //===----------------------------------------------------------------------===//
 
-/// The axes of `group` whose extent is not 1.
-static SmallVector<int64_t> getNonUnitAxes(ArrayRef<int64_t> group,
-                                           ArrayRef<int64_t> shape) {
-  return llvm::filter_to_vector(group,
-                                [&](int64_t axis) { return shape[axis] != 1; });
-}
-
-/// A slice of the first tokens: attention reads no more than its lengths say,
-/// so it reads the same from the whole.
-LogicalResult SideMatcher::lookThroughSlice(tensor::ExtractSliceOp slice) {
-  ArrayRef<int64_t> source = slice.getSourceType().getShape();
-  if (slice.getSourceType().getRank() != slice.getType().getRank())
-    return fail("a tensor.extract_slice drops axes");
-  for (auto [axis, offset, size, stride] :
-       llvm::enumerate(slice.getMixedOffsets(), slice.getMixedSizes(),
-                       slice.getMixedStrides())) {
-    if (getConstantIntValue(offset) != 0 || getConstantIntValue(stride) != 1)
-      return fail("a tensor.extract_slice takes other than the first elements "
-                  "of axis " +
-                  Twine(axis));
-    bool isTokens = axes[kTokens] == int64_t(axis);
-    if (!isTokens && (ShapedType::isDynamic(source[axis]) ||
-                      getConstantIntValue(size) != source[axis]))
-      return fail("a tensor.extract_slice cuts axis " + Twine(axis) +
-                  ", which is not the tokens");
-  }
-  value = slice.getSource();
+LogicalResult SideMatcher::addView(TracedElement element) {
+  if (failed(tracer.skipMoves(element)))
+    return failure();
+  FailureOr<ComponentView> view = ComponentView::get(tracer, element);
+  if (failed(view))
+    return failure();
+  views.push_back(std::move(*view));
   return success();
 }
 
-/// The axis that `op`, a copy of its input, repeats that along, and its extent.
-static std::optional<std::pair<int64_t, int64_t>>
-getRepeatedAxis(linalg::LinalgOp op) {
-  ArrayRef<int64_t> dimensions;
-  SmallVector<int64_t> found;
-  if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op.getOperation())) {
-    dimensions = broadcast.getDimensions();
-  } else if (auto generic = dyn_cast<linalg::GenericOp>(op.getOperation())) {
-    std::optional<SmallVector<int64_t>> match =
-        linalg::isaBroadcastOpInterface(generic);
-    if (!match)
-      return std::nullopt;
-    found = std::move(*match);
-    dimensions = found;
-  }
-  if (dimensions.size() != 1 || op->getNumResults() != 1)
-    return std::nullopt;
-  int64_t extent = getShape(op->getResult(0))[dimensions.front()];
-  if (ShapedType::isDynamic(extent))
-    return std::nullopt;
-  return std::pair(dimensions.front(), extent);
-}
-
-/// Each KV head repeated for its query heads: a broadcast along a new axis
-/// behind the heads, which joins them.
-bool SideMatcher::lookThroughRepeat(tensor::CollapseShapeOp collapse) {
-  auto producer = collapse.getSrc().getDefiningOp<linalg::LinalgOp>();
-  if (!producer || axes[kHeads] == kAbsent)
-    return false;
-  auto repeated = getRepeatedAxis(producer);
-  if (!repeated)
-    return false;
-  auto [repeatedAxis, extent] = *repeated;
-  SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
-  ReassociationIndices heads = {repeatedAxis - 1, repeatedAxis};
-  if (groups[axes[kHeads]] != heads)
-    return false;
-  for (auto [axis, group] : llvm::enumerate(groups))
-    if (int64_t(axis) != axes[kHeads] && group.size() != 1)
-      return false;
-  // The other groups are single axes, so the collapsed tensor has the very axes
-  // of the one that is repeated.
-  value = producer.getDpsInputs().front();
-  repeat *= extent;
-  return true;
-}
-
-LogicalResult
-SideMatcher::lookThroughCollapse(tensor::CollapseShapeOp collapse) {
-  if (lookThroughRepeat(collapse))
-    return success();
-  SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
-  for (int64_t &axis : axes) {
-    if (axis == kAbsent)
+/// Packed rows, those that hold the codes `element`.
+LogicalResult SideMatcher::addUnpacked(const TracedElement &element) {
+  ArrayRef<int64_t> shape = getShape(element.value);
+  AffineExpr column = getAffineDimExpr(kChannels, tracer.context);
+  if (element.indices.back() != column || shape.back() != channels)
+    return tracer.fail("a tensor.extract_slice takes some of the channels of "
+                       "packed codes");
+  RowLayout layout =
+      unpack.getFormat().getRowLayout(channels, getElementTypeOrSelf(operand));
+  auto inputs = unpack.getInputs();
+  for (const PackedRow *row : {&layout.codes, &layout.records}) {
+    if (!row->exists())
       continue;
-    const ReassociationIndices &group = groups[axis];
-    SmallVector<int64_t> joined =
-        getNonUnitAxes(group, getShape(collapse.getSrc()));
-    if (joined.size() > 1)
-      return fail("a tensor.collapse_shape joins axes to axis " + Twine(axis));
-    axis = joined.empty() ? group.back() : joined.front();
+    TracedElement packed = {inputs.front(), element.indices};
+    inputs = inputs.drop_front();
+    AffineExpr &tokens = packed.indices.end()[-2];
+    tokens = tracer.simplify(tokens.floorDiv(row->tokens));
+    if (failed(addView(packed)))
+      return failure();
   }
-  value = collapse.getSrc();
   return success();
-}
-
-LogicalResult SideMatcher::lookThroughExpand(tensor::ExpandShapeOp expand) {
-  for (auto [source, group] :
-       llvm::enumerate(expand.getReassociationIndices())) {
-    SmallVector<int64_t> split =
-        getNonUnitAxes(group, getShape(expand.getResult()));
-    if (split.size() > 1)
-      return fail("a tensor.expand_shape splits axis " + Twine(source));
-  }
-  SmallVector<ReassociationIndices> groups = expand.getReassociationIndices();
-  for (int64_t &axis : axes) {
-    if (axis == kAbsent)
-      continue;
-    auto *group = llvm::find_if(groups, [&](const ReassociationIndices &group) {
-      return llvm::is_contained(group, axis);
-    });
-    // No group: the source has rank 0.
-    if (group == groups.end())
-      return fail("a tensor.expand_shape makes its axes from one element");
-    SmallVector<int64_t> kept =
-        getNonUnitAxes(*group, getShape(expand.getResult()));
-    bool isSource = axis == (kept.empty() ? group->back() : kept.front());
-    axis = isSource ? std::distance(groups.begin(), group) : kAbsent;
-  }
-  value = expand.getSrc();
-  return success();
-}
-
-LogicalResult SideMatcher::lookThrough(Operation *producer) {
-  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(producer))
-    return lookThroughSlice(slice);
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(producer))
-    return lookThroughCollapse(collapse);
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(producer))
-    return lookThroughExpand(expand);
-  if (auto cast = dyn_cast<tensor::CastOp>(producer);
-      cast && isa<RankedTensorType>(cast.getSource().getType())) {
-    value = cast.getSource();
-    return success();
-  }
-  if (isa<arith::ExtFOp, arith::TruncFOp>(producer)) {
-    value = producer->getOperand(0);
-    return success();
-  }
-  return fail("made by '" + producer->getName().getStringRef() +
-              "', not by a kvq.dequantize");
-}
-
-//===----------------------------------------------------------------------===//
-// Matching
-//===----------------------------------------------------------------------===//
-
-static Value stripCasts(Value value) {
-  while (auto cast = value.getDefiningOp<tensor::CastOp>())
-    value = cast.getSource();
-  return value;
 }
 
 /// Whether bytes of one format are those of the other, as far as packing goes.
@@ -189,79 +55,214 @@ static bool packAlike(FormatInterface a, FormatInterface b, int64_t headDim,
          a.getRowLayout(headDim, codes) == b.getRowLayout(headDim, codes);
 }
 
-/// The components from which the operands of the dequantize come: packed ones,
-/// then the metadata that lies apart.
-LogicalResult SideMatcher::findComponents() {
-  FormatInterface format = dequantize.getFormat();
-  Value codes = stripCasts(dequantize.getInputs().front());
-  int64_t headDim = getShape(codes).back();
-  Type type = getElementTypeOrSelf(codes);
+/// The codes at `element`: bytes by themselves, or what they are unpacked from.
+LogicalResult SideMatcher::addCodes(TracedElement element,
+                                    FormatInterface format) {
+  if (failed(tracer.skipMoves(element)))
+    return failure();
+  unpack = element.value.getDefiningOp<UnpackOp>();
+  if (format.hasOpenLayout())
+    return tracer.fail("its format leaves open how bytes lie (layout = auto)");
+  int64_t headDim = getShape(element.value).back();
+  Type type = getElementTypeOrSelf(element.value);
   RowLayout layout = format.getRowLayout(headDim, type);
-  auto unpack = codes.getDefiningOp<UnpackOp>();
+  if (layout.tile.exists())
+    return tracer.fail("its layout has tiles, which kvq.unpack does not read");
   if (unpack && !packAlike(unpack.getFormat(), format, headDim, type))
-    return fail("its codes are unpacked in another format than they are "
-                "dequantized in");
-  if (!unpack && !layout.isUnpacked())
-    return fail("its codes of " + Twine(format.getCodeBits()) +
-                " bits do not come from a kvq.unpack: packing them would copy "
-                "the cache");
+    return tracer.fail("its codes are unpacked in another format than they "
+                       "are dequantized in");
+  codes = element;
   if (unpack)
-    llvm::append_range(components, unpack.getInputs());
-  else
-    components.push_back(codes);
-  unsigned unpacked = 1;
-  bool areStored[] = {layout.storesScales(), layout.storesZeros()};
-  for (auto [metadata, isStored] :
-       llvm::zip(dequantize.getInputs().drop_front(), areStored)) {
-    if (!isStored)
-      components.push_back(metadata);
-    else if (stripCasts(metadata) != unpack.getResult(unpacked++))
-      return fail("its scales or zeros are not those of the records that its "
-                  "codes are unpacked from");
-  }
+    return addUnpacked(element);
+  if (!layout.isUnpacked())
+    return tracer.fail("its codes of " + Twine(format.getCodeBits()) +
+                       " bits do not come from a kvq.unpack: packing them "
+                       "would copy the cache");
+  return addView(element);
+}
+
+/// Scales or zeros: in the records that the codes are unpacked from, or apart.
+LogicalResult SideMatcher::addMetadata(TracedElement element, bool isStored,
+                                       FormatInterface format) {
+  if (!isStored)
+    return addView(element);
+  if (failed(tracer.skipMoves(element)))
+    return failure();
+  // Of the very groups of the codes.
+  TracedElement expected = {unpack.getResult(nextUnpacked++), codes.indices};
+  AffineExpr &tokens = expected.indices.end()[-2];
+  tokens = tracer.simplify(tokens.floorDiv(format.getGroupTokens()));
+  if (getShape(expected.value).back() == 1)
+    expected.indices.back() = getAffineConstantExpr(0, tracer.context);
+  if (element.value != expected.value || element.indices != expected.indices)
+    return tracer.fail("its scales or zeros are not those of the records that "
+                       "its codes are unpacked from");
   return success();
 }
 
-/// What is given is the same for all sequences of a cache, and apart for each
-/// head.
-LogicalResult SideMatcher::checkGiven() {
-  unsigned count = countGivenInputs(dequantize.getFormat());
-  for (Value given : dequantize.getInputs().take_back(count)) {
-    if (axes[kBatch] != kAbsent && getShape(given)[axes[kBatch]] != 1)
-      return fail("metadata that is given is not the same for all sequences");
-    if (axes[kHeads] == kAbsent)
-      continue;
-    int64_t heads = getShape(value)[axes[kHeads]];
-    int64_t sharing = dequantize.getFormat().getGroupHeads(heads);
-    if (getShape(given)[axes[kHeads]] != heads / sharing)
-      return fail("metadata that is given is not given for each head");
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+/// Where the metadata `input` of a dequantize has that of its result's
+/// `element`, whose channels begin at `firstChannel`.
+TracedElement SideMatcher::getMetadataElement(DequantizeOp op,
+                                              const TracedElement &element,
+                                              int64_t firstChannel, Value input,
+                                              bool isGiven) {
+  FormatInterface format = op.getFormat();
+  ArrayRef<int64_t> shape = getShape(element.value);
+  int64_t rank = shape.size();
+  TracedElement metadata = {input, element.indices};
+  if (rank > 2)
+    if (int64_t heads = format.getGroupHeads(shape[rank - 3]); heads > 1)
+      metadata.indices[rank - 3] = metadata.indices[rank - 3].floorDiv(heads);
+  AffineExpr &row = metadata.indices[rank - 2];
+  row = isGiven ? getAffineConstantExpr(0, tracer.context)
+                : row.floorDiv(format.getGroupTokens());
+  int64_t firstGroup = firstChannel / format.getGroupChannels(shape.back());
+  metadata.indices.back() =
+      getAffineDimExpr(kChannels, tracer.context) + firstGroup;
+  return metadata;
+}
+
+LogicalResult SideMatcher::matchDequantize(DequantizeOp op,
+                                           const TracedElement &element) {
+  FormatInterface format = op.getFormat();
+  ArrayRef<int64_t> shape = getShape(element.value);
+  int64_t rank = shape.size(), group = format.getGroupTokens();
+  AffineExpr column = getAffineDimExpr(kChannels, tracer.context);
+  std::optional<int64_t> firstChannel;
+  if (shape.back() == 1)
+    firstChannel = 0;
+  else
+    firstChannel =
+        getConstantIndex(tracer.simplify(element.indices.back() - column));
+  AffineExpr tokens = element.indices[rank - 2];
+  if (!firstChannel ||
+      (group > 1 && !tokens.isFunctionOfDim(kTokens) && shape[rank - 2] != 1))
+    return tracer.fail("its tokens and channels are not the last two axes of "
+                       "the kvq.dequantize");
+  if (rank > 2 && format.getGroupHeads(/*kvHeads=*/0) != 1 &&
+      shape[rank - 3] != 1 &&
+      !element.indices[rank - 3].isFunctionOfDim(kHeads))
+    return tracer.fail("its heads, which share metadata, are not the axis "
+                       "before the tokens of the kvq.dequantize");
+  if (!ShapedType::isDynamic(shape[rank - 2]) && shape[rank - 2] % group != 0)
+    return tracer.fail(Twine(shape[rank - 2]) +
+                       " tokens are not whole groups of " + Twine(group));
+  int64_t inGroup = format.getGroupChannels(shape.back());
+  bool areGroups = *firstChannel % inGroup == 0 && channels % inGroup == 0;
+  bool isWholeRow =
+      inGroup == shape.back() && format.getGroupChannels(channels) == channels;
+  if (!areGroups && !isWholeRow)
+    return tracer.fail("a tensor.extract_slice takes other than whole groups "
+                       "of channels");
+
+  auto inputs = op.getInputs();
+  if (failed(addCodes({inputs.front(), element.indices}, format)))
+    return failure();
+  RowLayout layout =
+      format.getRowLayout(shape.back(), getElementTypeOrSelf(inputs.front()));
+  bool areStored[] = {layout.storesScales(), layout.storesZeros(), false};
+  unsigned firstGiven = inputs.size() - countGivenInputs(format);
+  for (auto [index, input] : llvm::enumerate(inputs.drop_front())) {
+    TracedElement metadata = getMetadataElement(op, element, *firstChannel,
+                                                input, index + 1 >= firstGiven);
+    if (failed(addMetadata(metadata, areStored[index], format)))
+      return failure();
   }
+  return makeCacheType(format, getElementTypeOrSelf(op.getResult(0).getType()));
+}
+
+LogicalResult SideMatcher::matchArithmetic(const ArithmeticMatch &found) {
+  // Bytes that no kvq.unpack reads are packed by the layout that was found.
+  const TracedElement &bytes = found.components.front();
+  bool isPacked = !bytes.value.getDefiningOp<UnpackOp>();
+  if (failed(isPacked ? addView(bytes) : addCodes(bytes, found.format)))
+    return failure();
+  RowLayout layout =
+      found.format.getRowLayout(channels, getElementTypeOrSelf(operand));
+  bool areStored[] = {layout.storesScales(), layout.storesZeros()};
+  for (auto [index, metadata] :
+       llvm::enumerate(ArrayRef(found.components).drop_front()))
+    if (failed(addMetadata(metadata, areStored[index], found.format)))
+      return failure();
+  return makeCacheType(found.format, getElementTypeOrSelf(operand));
+}
+
+/// The type of a cache with all tokens quantized, as the views have them.
+LogicalResult SideMatcher::makeCacheType(FormatInterface format,
+                                         Type elementType) {
+  SmallVector<int64_t> shape(getShape(operand));
+  repeat = views.front().getSharing(kHeads).value_or(shape[kHeads]);
+  if (shape[kHeads] % repeat != 0)
+    return tracer.fail("its " + Twine(shape[kHeads]) +
+                       " heads are not those of KV heads that are repeated " +
+                       Twine(repeat) + " times");
+  shape[kHeads] /= repeat;
+  // All tokens of the codes, where they are known for codes and metadata.
+  RowLayout layout = format.getRowLayout(channels, elementType);
+  bool isKnown = llvm::none_of(views, [](const ComponentView &view) {
+    return ShapedType::isDynamic(view.getRows());
+  });
+  shape[kTokens] = isKnown ? views.front().getRows() * layout.getCodeTokens()
+                           : ShapedType::kDynamic;
+  if (isTurned)
+    format = format.getBeforeRope();
+  std::optional<int64_t> recent;
+  if (format.getGroupTokens() > 1)
+    recent = 0;
+  auto withShape = [&](auto make) {
+    return make(ArrayRef<int64_t>(shape), elementType, format,
+                /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
+                /*page=*/std::nullopt, /*ring=*/std::nullopt, /*keepFirst=*/0);
+  };
+  if (failed(tracer.verify([&](function_ref<InFlightDiagnostic()> emitError) {
+        return withShape([&](auto... parameters) {
+          return CacheType::verify(emitError, parameters...);
+        });
+      })))
+    return failure();
+  type = withShape([&](auto... parameters) {
+    return CacheType::get(operand.getContext(), parameters...);
+  });
+  const auto *view = views.begin();
+  for (const StorageComponent &component : type.getComponents())
+    if (component.kind != ComponentKind::Recent &&
+        failed((view++)->verifyExtents(tracer, component)))
+      return failure();
   return success();
 }
 
 LogicalResult SideMatcher::match() {
-  while (!(dequantize = value.getDefiningOp<DequantizeOp>())) {
-    Operation *producer = value.getDefiningOp();
-    if (!producer)
-      return fail("a block argument, not made by a kvq.dequantize");
-    if (failed(lookThrough(producer)))
-      return failure();
+  TracedElement element = tracer.getElement(operand);
+  bool isMoved = succeeded(tracer.skipFloatCasts(element));
+  if (isMoved)
+    if (auto op = element.value.getDefiningOp<DequantizeOp>())
+      return matchDequantize(op, element);
+  std::string reason = tracer.reason;
+  ArithmeticMatcher arithmetic(tracer);
+  FailureOr<ArithmeticMatch> found = arithmetic.match(operand);
+  if (succeeded(found))
+    return matchArithmetic(*found);
+  // What stands in the way of all is not to be found among what is computed.
+  if (!isMoved && !arithmetic.hasArithmetic())
+    tracer.reason = reason;
+  return failure();
+}
+
+SmallVector<Value> SideMatcher::buildComponents(OpBuilder &b,
+                                                Location loc) const {
+  SmallVector<Value> components;
+  const auto *view = views.begin();
+  for (const StorageComponent &component : type.getComponents()) {
+    // The ring of the window, in which no token ever lies: all are flushed.
+    if (component.kind == ComponentKind::Recent)
+      components.push_back(tensor::EmptyOp::create(
+          b, loc, component.getTensorType(), ValueRange()));
+    else
+      components.push_back((view++)->build(b, loc, tracer, component));
   }
-  ArrayRef<int64_t> shape = getShape(value);
-  int64_t rank = shape.size();
-  if (axes[kTokens] != rank - 2 || axes[kChannels] != rank - 1)
-    return fail("its tokens and channels are not the last two axes of the "
-                "kvq.dequantize");
-  if (dequantize.getFormat().getGroupHeads(/*kvHeads=*/0) != 1 &&
-      axes[kHeads] != rank - 3)
-    return fail("its heads, which share metadata, are not the axis before the "
-                "tokens of the kvq.dequantize");
-  int64_t group = dequantize.getFormat().getGroupTokens();
-  int64_t tokens = shape[axes[kTokens]];
-  if (!ShapedType::isDynamic(tokens) && tokens % group != 0)
-    return fail(Twine(tokens) + " tokens are not whole groups of " +
-                Twine(group));
-  if (failed(checkGiven()))
-    return failure();
-  return findComponents();
+  return components;
 }

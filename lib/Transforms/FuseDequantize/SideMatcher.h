@@ -1,4 +1,4 @@
-//===- SideMatcher.h - From an operand to its dequantize --------*- C++ -*-===//
+//===- SideMatcher.h - From an operand to its codes -------------*- C++ -*-===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,54 +8,62 @@
 #ifndef KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_SIDEMATCHER_H
 #define KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_SIDEMATCHER_H
 
-#include "kvq/IR/KVQ.h"
-
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "ArithmeticMatcher.h"
+#include "ComponentView.h"
+#include "ElementTracer.h"
 
 namespace mlir::kvq {
 
-/// The axes of an operand of an attention.
-enum Axis : unsigned { kBatch, kHeads, kTokens, kChannels };
-
-/// Stands for an axis of the operand that the tensor at hand does not have; its
-/// extent is 1.
-constexpr int64_t kAbsent = -1;
-
-/// Follows one side back to its dequantize. `reason` says why not where it
-/// fails.
+/// Follows one side back to what dequantizes it: a kvq.dequantize, or
+/// arithmetic that does the same.
 class SideMatcher {
 public:
-  explicit SideMatcher(Value operand) : value(operand) {}
+  /// `isTurned`: attention turns the operand by RoPE as it reads it.
+  SideMatcher(Value operand, bool isTurned)
+      : operand(operand), isTurned(isTurned), tracer(operand.getContext()),
+        channels(getShape(operand)[kChannels]) {}
 
+  /// Fails with a reason, `getReason`.
   LogicalResult match();
 
-  DequantizeOp dequantize;
-  /// What a cache stores of it, in the order of its components.
-  SmallVector<Value, 3> components;
-  /// The axes of `dequantize` that are the operand's.
-  std::array<int64_t, 4> axes = {0, 1, 2, 3};
+  /// The cache over the components, with the KV heads as they are stored.
+  CacheType getCacheType() const { return type; }
   /// How often each KV head of the codes is repeated in the operand.
-  int64_t repeat = 1;
-  std::string reason;
+  int64_t getRepeat() const { return repeat; }
+  StringRef getReason() const { return tracer.reason; }
+  void fail(const Twine &why) { (void)tracer.fail(why); }
+
+  /// The components of the cache, a ring that nobody reads included.
+  SmallVector<Value> buildComponents(OpBuilder &b, Location loc) const;
 
 private:
-  LogicalResult fail(const Twine &why) {
-    reason = why.str();
-    return failure();
-  }
-  LogicalResult lookThrough(Operation *producer);
-  LogicalResult lookThroughSlice(tensor::ExtractSliceOp slice);
-  LogicalResult lookThroughCollapse(tensor::CollapseShapeOp collapse);
-  LogicalResult lookThroughExpand(tensor::ExpandShapeOp expand);
-  bool lookThroughRepeat(tensor::CollapseShapeOp collapse);
-  LogicalResult findComponents();
-  LogicalResult checkGiven();
+  LogicalResult matchDequantize(DequantizeOp op, const TracedElement &element);
+  LogicalResult matchArithmetic(const ArithmeticMatch &found);
+  TracedElement getMetadataElement(DequantizeOp op,
+                                   const TracedElement &element,
+                                   int64_t firstChannel, Value input,
+                                   bool isGiven);
+  LogicalResult addCodes(TracedElement element, FormatInterface format);
+  LogicalResult addUnpacked(const TracedElement &element);
+  LogicalResult addMetadata(TracedElement element, bool isStored,
+                            FormatInterface format);
+  LogicalResult addView(TracedElement element);
+  LogicalResult makeCacheType(FormatInterface format, Type elementType);
 
-  Value value;
+  Value operand;
+  bool isTurned;
+  ElementTracer tracer;
+  /// In the order of the cache's components, without the ring.
+  SmallVector<ComponentView, 3> views;
+  TracedElement codes;
+  /// Where there is one: the unpack that the codes come from, and the result of
+  /// it that comes next.
+  UnpackOp unpack;
+  unsigned nextUnpacked = 1;
+  int64_t channels;
+  int64_t repeat = 1;
+  CacheType type;
 };
-
-/// The shape of a ranked tensor.
-ArrayRef<int64_t> getShape(Value tensor);
 
 } // namespace mlir::kvq
 

@@ -74,6 +74,11 @@ LogicalResult Measurer::addCache(Value value,
   else
     cache.capacity = ownCapacity ? ownCapacity : capacity;
 
+  if (type.hasOpenLayout())
+    return emitError(value.getLoc()) << "expected a layout of bytes, which "
+                                        "kvq-assign-layout chooses, got "
+                                        "layout = auto in "
+                                     << type;
   FailureOr<ByteSplit> fixed = getAllocatedBytes(type, 0);
   FailureOr<ByteSplit> group = getTokenGroupBytes(type);
   FailureOr<ByteSplit> allocated =

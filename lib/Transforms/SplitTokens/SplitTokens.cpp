@@ -218,10 +218,35 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
     for (AttentionOp op : ops) {
       if (failed(expectCaches(op)))
         return signalPassFailure();
+      std::optional<int64_t> own;
+      if (ScheduleAttr schedule = op.getScheduleAttr()) {
+        own = schedule.getSplits();
+        if (failed(passOn(schedule, op)))
+          return signalPassFailure();
+      }
       rewriter.setInsertionPoint(op);
       int64_t queryTokens = queryTile == 0 ? getQueryTile(op) : queryTile;
-      AttentionSplitter(rewriter, {op, queryTokens, splits}).run();
+      AttentionSplitter(rewriter, {op, queryTokens, own.value_or(splits)})
+          .run();
     }
+  }
+
+  /// The fields of a schedule that are those of loops, of all of a function
+  /// alike, to the function.
+  LogicalResult passOn(ScheduleAttr schedule, AttentionOp op) {
+    if (!schedule.getVectorWidth() && !schedule.getPrefetch())
+      return success();
+    auto loops =
+        ScheduleAttr::get(&getContext(), /*tile=*/std::nullopt,
+                          /*splits=*/std::nullopt, schedule.getVectorWidth(),
+                          schedule.getPrefetch());
+    auto other = getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+    if (other && other != loops)
+      return op.emitOpError("expected vector width and prefetch distance of "
+                            "the function's others, ")
+             << other << ", got " << loops;
+    getOperation()->setAttr(kScheduleAttrName, loops);
+    return success();
   }
 
   /// Attention over float tensors has no lowering: it would read a cache that
@@ -234,6 +259,9 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
                << name << ", got " << operand.getType()
                << ": attention over tensors has no unfused lowering "
                   "(kvq-fuse-dequantize did not make it one over caches)";
+      else if (failed(verifyAssignedLayout(op,
+                                           cast<CacheType>(operand.getType()))))
+        return failure();
     return success();
   }
 };

@@ -259,6 +259,8 @@ AttentionState WorkItem::attendTo(const VisibleRange &range,
   IntegerAttr window =
       queryTokens != 1 && range.slides ? op.getWindowAttr() : IntegerAttr();
   bool needsPosition = slopes || isCausal || window;
+  ScheduleAttr schedule = op.getScheduleAttr();
+  std::optional<int64_t> tile = schedule ? schedule.getTile() : std::nullopt;
   auto partial = PartialAttentionOp::create(
       b, loc, state.acc.getType(), state.max.getType(), state.sum.getType(),
       query, op.getKey(), op.getValue(), sequence, head, range.begin, range.end,
@@ -270,7 +272,8 @@ AttentionState WorkItem::attendTo(const VisibleRange &range,
       needsPosition ? getIndex(getVisible(token).getPosition()) : Value(), mask,
       op.getCos(), op.getSin(), op.getSoftcapAttr(), op.getValueChannelsAttr(),
       op.getRopeStyleAttr(), queryTokens, isCausal, window,
-      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr, /*tile=*/nullptr,
+      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
+      tile ? b.getI64IntegerAttr(*tile) : IntegerAttr(),
       /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};

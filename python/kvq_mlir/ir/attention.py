@@ -20,7 +20,7 @@ class Variant:
 
     mask: batch and query heads of the mask, 1 where shared, and its element type. window: tokens, and how many of the
     first ones are seen beside. value_channels: begin and end. rope: the width of the tables and the style of pairs, where
-    keys are turned as they are read. query_codes: "i16" or "i8".
+    keys are turned as they are read. query_codes: "i16" or "i8". schedule: the attribute.
     """
 
     scale: float
@@ -35,6 +35,7 @@ class Variant:
     rope: Rope = None
     lse: bool = False
     query_codes: str | None = None
+    schedule: str | None = None
 
     def attributes(self) -> str:
         """The attributes of the op."""
@@ -52,6 +53,8 @@ class Variant:
             parts.append(rope_attribute(self.rope))
         if self.query_codes is not None:
             parts.append(f"query_codes = {self.query_codes}")
+        if self.schedule is not None:
+            parts.append(f"schedule = {self.schedule}")
         return "{" + ", ".join(parts) + "}"
 
     def operands(self, batch: int, heads: int) -> dict[str, str]:

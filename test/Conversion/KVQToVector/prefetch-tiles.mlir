@@ -100,3 +100,34 @@ func.func @dealt_out(%c: memref<1x2x?x64x64x2xi8>, %h: index, %n: index) {
   }
   return
 }
+
+// Where the other loops have few iterations, each of the innermost one over tokens
+// prefetches what it reads a part of: two lines, of a row of four.
+
+// CHECK-LABEL: func @dealt_out_to_tokens(
+// CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c64
+// CHECK-NOT:       memref.prefetch
+// CHECK:           scf.for %[[R:.*]] = %c0 to %{{.*}} step %c1 {
+// CHECK:             %[[TOKEN:.*]] = arith.muli %{{.*}}, %c128{{.*}} : index
+// CHECK:             %[[HALF:.*]] = arith.muli %{{.*}}, %c64{{.*}} : index
+// CHECK-COUNT-2:     memref.prefetch
+// CHECK-NOT:         memref.prefetch
+func.func @dealt_out_to_tokens(%c: memref<1x2x?x128xf16>, %h: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  scf.for %t = %c0 to %n step %c64 {
+    %left = arith.subi %n, %t : index
+    %count = arith.minsi %left, %c64 : index
+    %rows = memref.subview %c[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1]
+        : memref<1x2x?x128xf16> to memref<?x128xf16, strided<[128, 1], offset: ?>>
+    scf.for %half = %c0 to %c128 step %c64 {
+      scf.for %r = %c0 to %count step %c1 {
+        %0 = memref.load %rows[%r, %half] : memref<?x128xf16, strided<[128, 1], offset: ?>>
+        "test.use"(%0) : (f16) -> ()
+      }
+    }
+  }
+  return
+}

@@ -67,13 +67,14 @@ func.func @values(%p: memref<4x?xf32>, %v: memref<?x32xi8>, %out: memref<4x32xf3
 
 // -----
 
-// 36 elements: four vectors of 8, then one of 4. A dynamic extent: vectors,
-// then scalars.
+// 36 elements: four vectors of 8, then one of 4. A dynamic extent: four vectors
+// at a time, vectors, then scalars.
 
 // CHECK-LABEL: func @remainders
-// CHECK:       scf.for %{{.*}} = %c0 to %c32 step %c8
-// CHECK:         vector.store {{.*}} : memref<36xf32>, vector<8xf32>
+// CHECK-COUNT-4: vector.store {{.*}} : memref<36xf32>, vector<8xf32>
 // CHECK:       vector.store %{{.*}}[%c32] : memref<36xf32>, vector<4xf32>
+// CHECK:       scf.for {{.*}} step %c32
+// CHECK-COUNT-4: vector.store {{.*}} : memref<?xf32>, vector<8xf32>
 // CHECK:       scf.for {{.*}} step %c8
 // CHECK:         vector.store {{.*}} : memref<?xf32>, vector<8xf32>
 // CHECK:       scf.for {{.*}} step %c1
@@ -231,6 +232,36 @@ func.func @orderedSum(%x: memref<32xf32>, %out: memref<f32>) {
   ^bb0(%a: f32, %sum: f32):
     %0 = arith.addf %sum, %a : f32
     linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Two products of a pair of bytes are added to the accumulator one after the
+// other, a multiply-add each; the bytes are the two of a word.
+
+// CHECK-LABEL: func @pairs
+// CHECK:       %[[BYTES:.*]] = vector.load {{.*}} : memref<8x16xi8>, vector<16xi8>
+// CHECK:       %[[WORDS:.*]] = vector.bitcast %[[BYTES]] : vector<16xi8> to vector<8xi16>
+// CHECK:       arith.trunci %[[WORDS]] : vector<8xi16> to vector<8xi8>
+// CHECK:       %[[P0:.*]] = arith.mulf
+// CHECK:       %[[S0:.*]] = arith.addf %{{.*}}, %[[P0]] fastmath<contract> : vector<8xf32>
+// CHECK:       arith.addf %[[S0]], %{{.*}} fastmath<contract> : vector<8xf32>
+func.func @pairs(%a: memref<8xf32>, %b: memref<8xf32>, %k: memref<8x16xi8>, %out: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(t, c) -> (c)>, affine_map<(t, c) -> (c)>,
+                                   affine_map<(t, c) -> (c, t * 2)>, affine_map<(t, c) -> (c, t * 2 + 1)>,
+                                   affine_map<(t, c) -> (t)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%a, %b, %k, %k : memref<8xf32>, memref<8xf32>, memref<8x16xi8>, memref<8x16xi8>) outs(%out : memref<8xf32>) {
+  ^bb0(%x: f32, %y: f32, %c: i8, %d: i8, %o: f32):
+    %0 = arith.sitofp %c : i8 to f32
+    %1 = arith.sitofp %d : i8 to f32
+    %2 = arith.mulf %x, %0 fastmath<contract> : f32
+    %3 = arith.mulf %y, %1 fastmath<contract> : f32
+    %4 = arith.addf %2, %3 fastmath<contract> : f32
+    %5 = arith.addf %o, %4 fastmath<contract> : f32
+    linalg.yield %5 : f32
   }
   return
 }

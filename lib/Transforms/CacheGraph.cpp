@@ -7,17 +7,13 @@
 
 #include "CacheGraph.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
-
-bool kvq::isExactCache(Type type) {
-  auto cache = dyn_cast<CacheType>(type);
-  return cache && cache.isExact();
-}
 
 SmallVector<PolicyKey> CacheClass::getKeys() const {
   SmallVector<PolicyKey> keys;
@@ -33,9 +29,27 @@ SmallVector<PolicyKey> CacheClass::getKeys() const {
   return keys;
 }
 
+void CacheClass::retype(function_ref<Type(CacheType)> getType) const {
+  for (Value value : values)
+    value.setType(getType(cast<CacheType>(value.getType())));
+  for (Slot slot : slots) {
+    FunctionType type = slot.function.getFunctionType();
+    SmallVector<Type> inputs(type.getInputs()), results(type.getResults());
+    Type &changed = (slot.isResult ? results : inputs)[slot.index];
+    changed = getType(cast<CacheType>(changed));
+    slot.function.setFunctionType(
+        FunctionType::get(type.getContext(), inputs, results));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Nodes
 //===----------------------------------------------------------------------===//
+
+bool CacheGraph::isMember(Type type) const {
+  auto cache = dyn_cast<CacheType>(type);
+  return cache && members(cache);
+}
 
 unsigned CacheGraph::addNode(Node node) {
   nodes.push_back(node);
@@ -44,7 +58,7 @@ unsigned CacheGraph::addNode(Node node) {
 }
 
 std::optional<unsigned> CacheGraph::getNode(Value value) {
-  if (!isExactCache(value.getType()))
+  if (!isMember(value.getType()))
     return std::nullopt;
   auto [it, isNew] = valueNodes.try_emplace(value, 0);
   if (isNew)
@@ -57,7 +71,7 @@ std::optional<unsigned> CacheGraph::getNode(func::FuncOp function,
                                             unsigned index, bool isResult) {
   FunctionType type = function.getFunctionType();
   Type slot = isResult ? type.getResult(index) : type.getInput(index);
-  if (!isExactCache(slot))
+  if (!isMember(slot))
     return std::nullopt;
   auto [it, isNew] =
       slotNodes.try_emplace({function.getOperation(), index, isResult}, 0);
@@ -112,6 +126,10 @@ void CacheGraph::uniteOp(Operation *op) {
       .Case([&](ReorderOp op) {
         unite(op.getCache(), op.getDestination());
         unite(op.getDestination(), op.getResult());
+      })
+      .Case([&](arith::SelectOp op) {
+        unite(op.getTrueValue(), op.getFalseValue());
+        unite(op.getTrueValue(), op.getResult());
       })
       .Case([&](scf::ForOp op) {
         unite(op.getInitArgs(), op.getRegionIterArgs());
@@ -176,6 +194,38 @@ void CacheGraph::makeClasses() {
 CacheClass *CacheGraph::lookup(Value value) {
   auto it = valueNodes.find(value);
   return it == valueNodes.end() ? nullptr : &classes[classOfNode[it->second]];
+}
+
+/// Whether `op` takes, makes or hands to a region of its own a value that
+/// `predicate` holds of.
+static bool hasAnyValue(Operation *op, function_ref<bool(Value)> predicate) {
+  bool isAny = llvm::any_of(op->getOperands(), predicate) ||
+               llvm::any_of(op->getResults(), predicate);
+  for (mlir::Region &region : op->getRegions())
+    for (Block &block : region)
+      isAny |= llvm::any_of(block.getArguments(), predicate);
+  return isAny;
+}
+
+bool CacheGraph::hides(Operation *op) const {
+  return hasAnyValue(op, [&](Value value) {
+    Type type = value.getType();
+    if (isa<CacheType>(type))
+      return false;
+    return type
+        .walk([&](CacheType cache) {
+          return members(cache) ? WalkResult::interrupt()
+                                : WalkResult::advance();
+        })
+        .wasInterrupted();
+  });
+}
+
+bool CacheGraph::carries(Operation *op,
+                         const DenseSet<CacheClass *> &changing) {
+  return hides(op) || hasAnyValue(op, [&](Value value) {
+           return changing.contains(lookup(value));
+         });
 }
 
 /// The caches that an op takes or makes.
@@ -246,8 +296,9 @@ LogicalResult CacheGraph::addArgumentLabels(func::FuncOp function) {
   return success();
 }
 
-FailureOr<CacheGraph> CacheGraph::build(ModuleOp module) {
-  CacheGraph graph;
+FailureOr<CacheGraph>
+CacheGraph::build(ModuleOp module, std::function<bool(CacheType)> members) {
+  CacheGraph graph(std::move(members));
   SymbolTableCollection symbols;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto function = dyn_cast<func::FuncOp>(op))

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KVQ_LIB_TRANSFORMS_APPLYPOLICY_CACHEGRAPH_H
-#define KVQ_LIB_TRANSFORMS_APPLYPOLICY_CACHEGRAPH_H
+#ifndef KVQ_LIB_TRANSFORMS_CACHEGRAPH_H
+#define KVQ_LIB_TRANSFORMS_CACHEGRAPH_H
 
 #include "kvq/IR/Policy.h"
 
@@ -14,12 +14,13 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
+#include <functional>
 #include <map>
 
 namespace mlir::kvq {
 
-/// Values and places of signatures that hold one exact cache in the course of
-/// its life: before and after appends, inside and outside of loops and calls.
+/// Values and places of signatures that hold one cache in the course of its
+/// life: before and after appends, inside and outside of loops and calls.
 /// They get one representation.
 struct CacheClass {
   /// Values that are the cache, for all their ops; none for a declaration.
@@ -41,17 +42,26 @@ struct CacheClass {
 
   /// Every look-up that the labels ask for.
   SmallVector<PolicyKey> getKeys() const;
+  /// Gives the values and signatures the types that `getType` makes of theirs.
+  void retype(function_ref<Type(CacheType)> getType) const;
 };
 
-/// The exact caches of a module.
+/// Some caches of a module: those that a pass may change.
 class CacheGraph {
 public:
-  /// Fails, with an error, where labels do not make sense.
-  static FailureOr<CacheGraph> build(ModuleOp module);
+  /// The caches of types that are `members`. Fails, with an error, where labels
+  /// do not make sense.
+  static FailureOr<CacheGraph> build(ModuleOp module,
+                                     std::function<bool(CacheType)> members);
 
   MutableArrayRef<CacheClass> getClasses() { return classes; }
-  /// The class of a value; null if it is no exact cache.
+  /// The class of a value; null if it is none of the caches.
   CacheClass *lookup(Value value);
+  /// Whether `op` carries one of the caches inside of another type: of a
+  /// function, a tuple, ...
+  bool hides(Operation *op) const;
+  /// Whether `op` carries a cache of `changing`, or hides one.
+  bool carries(Operation *op, const DenseSet<CacheClass *> &changing);
 
 private:
   struct Node {
@@ -61,6 +71,10 @@ private:
     Value value;
   };
 
+  explicit CacheGraph(std::function<bool(CacheType)> members)
+      : members(std::move(members)) {}
+
+  bool isMember(Type type) const;
   unsigned addNode(Node node);
   std::optional<unsigned> getNode(Value value);
   std::optional<unsigned> getNode(func::FuncOp function, unsigned index,
@@ -74,6 +88,7 @@ private:
   LogicalResult addLabels(Operation *op);
   LogicalResult addArgumentLabels(func::FuncOp function);
 
+  std::function<bool(CacheType)> members;
   SmallVector<Node> nodes;
   DenseMap<Value, unsigned> valueNodes;
   std::map<std::tuple<Operation *, unsigned, bool>, unsigned> slotNodes;
@@ -82,9 +97,6 @@ private:
   DenseMap<unsigned, unsigned> classOfNode;
 };
 
-/// True for a cache that keeps its elements: one that a policy can change.
-bool isExactCache(Type type);
-
 } // namespace mlir::kvq
 
-#endif // KVQ_LIB_TRANSFORMS_APPLYPOLICY_CACHEGRAPH_H
+#endif // KVQ_LIB_TRANSFORMS_CACHEGRAPH_H

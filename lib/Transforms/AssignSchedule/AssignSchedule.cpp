@@ -1,0 +1,109 @@
+//===- AssignSchedule.cpp - Schedules of attention
+//--------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/Schedules.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::kvq {
+#define GEN_PASS_DEF_ASSIGNSCHEDULEPASS
+#include "kvq/Transforms/Passes.h.inc"
+} // namespace mlir::kvq
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+namespace {
+
+struct AssignSchedulePass
+    : kvq::impl::AssignSchedulePassBase<AssignSchedulePass> {
+  using Base::Base;
+
+  LogicalResult initialize(MLIRContext *context) override;
+  void runOnOperation() override;
+
+private:
+  LogicalResult verifyOptions(MLIRContext *context);
+  ScheduleAttr choose(AttentionOp op);
+
+  /// From the file, if there is one; shared by clones of the pass.
+  std::shared_ptr<const ScheduleFile> schedules;
+};
+
+} // namespace
+
+LogicalResult AssignSchedulePass::verifyOptions(MLIRContext *context) {
+  auto fail = [&](StringRef name, int64_t least, int64_t most, int64_t found) {
+    return emitError(UnknownLoc::get(context))
+           << "kvq-assign-schedule: expected " << name << " from " << least
+           << " to " << most << ", got " << found;
+  };
+  constexpr int64_t kMany = int64_t(1) << 40;
+  for (auto [name, number, least, most] :
+       {std::tuple("splits", &splits, 0, ScheduleAttr::kMostSplits),
+        std::tuple("tile-tokens", &tileTokens, 0,
+                   ScheduleAttr::kMostTileTokens),
+        std::tuple("prefetch", &prefetch, -1, ScheduleAttr::kMostPrefetch),
+        std::tuple("threads", &threads, 1, kMany),
+        std::tuple("l1-bytes", &l1Bytes, 1, kMany),
+        std::tuple("l2-bytes", &l2Bytes, 1, kMany)})
+    if (*number < least || *number > most)
+      return fail(name, least, most, *number);
+  if (vectorWidth < 1 || !llvm::isPowerOf2_64(vectorWidth))
+    return emitError(UnknownLoc::get(context))
+           << "kvq-assign-schedule: expected a power of two as vector-width, "
+              "found "
+           << int64_t(vectorWidth);
+  if (!file.empty() && cpu.empty())
+    return emitError(UnknownLoc::get(context))
+           << "kvq-assign-schedule: expected a cpu whose entries of the file "
+              "hold, got none";
+  return success();
+}
+
+LogicalResult AssignSchedulePass::initialize(MLIRContext *context) {
+  if (failed(verifyOptions(context)))
+    return failure();
+  if (file.empty())
+    return success();
+  llvm::Expected<ScheduleFile> read = ScheduleFile::read(file, context);
+  if (!read)
+    return emitError(UnknownLoc::get(context))
+           << "kvq-assign-schedule: " << llvm::toString(read.takeError());
+  schedules = std::make_shared<const ScheduleFile>(std::move(*read));
+  return success();
+}
+
+/// All that the options, the file and the model say, each before the next.
+ScheduleAttr AssignSchedulePass::choose(AttentionOp op) {
+  ScheduleAttr chosen =
+      chooseSchedule(op, {threads, vectorWidth, l1Bytes, l2Bytes});
+  if (schedules)
+    if (ScheduleAttr found = schedules->find(cpu, threads, getScheduleKey(op)))
+      chosen = found.withDefaults(chosen);
+  return ScheduleAttr::get(
+      op.getContext(),
+      tileTokens != 0 ? int64_t(tileTokens) : *chosen.getTile(),
+      splits != 0 ? int64_t(splits) : *chosen.getSplits(),
+      chosen.getVectorWidth(),
+      prefetch >= 0 ? int64_t(prefetch) : *chosen.getPrefetch());
+}
+
+void AssignSchedulePass::runOnOperation() {
+  getOperation().walk([&](AttentionOp op) {
+    // Over tensors it has no lowering, which a later pass says.
+    if (!isa<CacheType>(op.getKey().getType()) ||
+        !isa<CacheType>(op.getValue().getType()))
+      return;
+    ScheduleAttr chosen = choose(op);
+    if (ScheduleAttr own = op.getScheduleAttr())
+      chosen = own.withDefaults(chosen);
+    op.setScheduleAttr(chosen);
+  });
+}

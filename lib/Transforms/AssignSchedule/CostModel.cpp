@@ -1,0 +1,155 @@
+//===- CostModel.cpp - Schedules from bytes and operations
+//------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The model is docs/Pipeline.md's, section "The cost model".
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Transforms/Schedules.h"
+
+#include "kvq/IR/Footprint.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+namespace {
+
+/// A tile's own work, maxima and the like, is about that of two tokens: below
+/// 4 % with so many.
+constexpr int64_t kTileTokens = 64;
+/// With fewer it is what most time goes to.
+constexpr int64_t kLeastTileTokens = 16;
+/// A split of fewer tokens is not worth the merge.
+constexpr int64_t kSplitTokens = 512;
+/// Where the capacity is not known.
+constexpr int64_t kTypicalTokens = 4096;
+/// A thread may wait for the others for so little of the time.
+constexpr double kBusy = 0.85;
+/// Of a processor: two fused multiply-adds of a vector a cycle.
+constexpr int64_t kVectorsPerNanosecond = 6;
+/// Until a line comes from memory.
+constexpr int64_t kLatencyNanoseconds = 100;
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// A token
+//===----------------------------------------------------------------------===//
+
+/// Bytes that one token of one head takes.
+static int64_t getBytesPerToken(CacheType cache) {
+  FailureOr<ByteSplit> bytes = getTokenGroupBytes(cache);
+  if (failed(bytes)) // a cache of 2^63 bytes or more, reported elsewhere
+    return 0;
+  return bytes->total / (cache.getBatch() * cache.getHeads() *
+                         std::max<int64_t>(cache.getTokenGroup(), 1));
+}
+
+/// Bytes of scratch for one token of one head: codes are unpacked to bytes, and
+/// keys before RoPE turned in f32.
+static int64_t getScratchPerToken(CacheType cache) {
+  int64_t bytes = 0;
+  for (CacheType segment : cache.getSegmentCaches()) {
+    FormatInterface format = segment.getFormat();
+    if (format.isBeforeRope())
+      bytes += 2 * sizeof(float) * segment.getHeadDim();
+    if (!format.isExact() && !segment.getRowLayout().isUnpacked())
+      bytes += segment.getHeadDim();
+  }
+  return bytes;
+}
+
+TokenWork kvq::getTokenWork(AttentionOp op) {
+  auto key = cast<CacheType>(op.getKey().getType());
+  auto value = cast<CacheType>(op.getValue().getType());
+  int64_t rows = op.getGroupSize();
+  int64_t channels = op.getQuery().getType().getDimSize(3) +
+                     op.getInit().getType().getDimSize(3);
+  TokenWork work;
+  work.bytes = getBytesPerToken(key) + getBytesPerToken(value);
+  work.operations = 2 * rows * channels;
+  // Scores become probabilities in place.
+  work.scratchBytes = getScratchPerToken(key) + getScratchPerToken(value) +
+                      rows * int64_t(sizeof(float));
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+/// The scratch of a tile leaves a quarter of the first cache to what streams
+/// through it.
+static int64_t chooseTile(const TokenWork &work, const MachineModel &machine) {
+  int64_t tile = kTileTokens;
+  while (tile > kLeastTileTokens &&
+         tile * work.scratchBytes > machine.l1Bytes / 4 * 3)
+    tile /= 2;
+  return tile;
+}
+
+int64_t kvq::chooseSplits(int64_t items, int64_t tokens, int64_t threads) {
+  int64_t best = 1;
+  double bestBusy = 0;
+  for (int64_t splits = 1;
+       splits == 1 ||
+       (splits <= ScheduleAttr::kMostSplits && tokens / splits >= kSplitTokens);
+       splits *= 2) {
+    int64_t parts = std::max<int64_t>(items, 1) * splits;
+    int64_t turns = llvm::divideCeil(parts, threads);
+    double busy = double(parts) / double(turns * threads);
+    if (busy > bestBusy) {
+      best = splits;
+      bestBusy = busy;
+    }
+    if (busy >= kBusy)
+      break;
+  }
+  return best;
+}
+
+/// Far enough that lines are there when their tile is read, and no farther than
+/// half of the second cache holds.
+static int64_t choosePrefetch(const TokenWork &work, int64_t tile,
+                              const MachineModel &machine) {
+  int64_t operationsPerNanosecond =
+      2 * machine.vectorWidth * kVectorsPerNanosecond;
+  int64_t nanoseconds =
+      std::max<int64_t>(tile * work.operations / operationsPerNanosecond, 1);
+  int64_t distance = llvm::divideCeil(kLatencyNanoseconds, nanoseconds);
+  int64_t held = std::max<int64_t>(
+      machine.l2Bytes / 2 / std::max<int64_t>(tile * work.bytes, 1), 1);
+  return std::min({distance, held, ScheduleAttr::kMostPrefetch});
+}
+
+/// Tokens of a sequence at most, as far as types say.
+static int64_t getTokens(AttentionOp op) {
+  int64_t tokens = std::numeric_limits<int64_t>::max();
+  for (Value side : {op.getKey(), op.getValue()}) {
+    auto cache = cast<CacheType>(side.getType());
+    int64_t held = cache.getRing().value_or(cache.getCapacity());
+    tokens =
+        std::min(tokens, ShapedType::isDynamic(held) ? kTypicalTokens : held);
+  }
+  return tokens;
+}
+
+ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine) {
+  TokenWork work = getTokenWork(op);
+  auto query = op.getQuery().getType();
+  auto key = cast<CacheType>(op.getKey().getType());
+  int64_t items = key.getBatch() * key.getHeads() *
+                  (query.isDynamicDim(2) ? 1 : query.getDimSize(2));
+  int64_t tile = chooseTile(work, machine);
+  return ScheduleAttr::get(op.getContext(), tile,
+                           chooseSplits(items, getTokens(op), machine.threads),
+                           /*vector_width=*/std::nullopt,
+                           choosePrefetch(work, tile, machine));
+}

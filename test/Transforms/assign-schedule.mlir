@@ -1,0 +1,67 @@
+// RUN: kvq-opt %s -kvq-assign-schedule | FileCheck %s
+// RUN: kvq-opt %s -kvq-assign-schedule=threads=8 | FileCheck %s --check-prefix=THREADS
+// RUN: kvq-opt %s "-kvq-assign-schedule=tile-tokens=32 splits=3 prefetch=0" | FileCheck %s --check-prefix=GIVEN
+// RUN: kvq-opt %s "-kvq-assign-schedule=l1-bytes=8192 vector-width=256" | FileCheck %s --check-prefix=SMALL
+// RUN: kvq-opt %s "-kvq-assign-schedule=l2-bytes=65536 vector-width=256" | FileCheck %s --check-prefix=SHORT
+
+// What the cost model chooses: splits where threads have no other work, smaller
+// tiles where their scratch would not fit, prefetches farther ahead where tiles
+// take less time than memory does, as far as there is room for them.
+
+#i4 = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+#i8 = #kvq.format<codes = i8, group = [1, 32], scale = f16>
+!i4 = !kvq.cache<1x1x?x128xf16, #i4>
+!i8 = !kvq.cache<1x1x?x128xf16, #i8>
+!short = !kvq.cache<1x1x1024x128xf16, #i8>
+!many = !kvq.cache<4x2x?x128xf16, #i8>
+!q = tensor<1x4x1x128xf32>
+!n = tensor<1xi64>
+
+// CHECK-LABEL: @unpacked
+// CHECK: schedule = #kvq.schedule<tile = 64, splits = 1, prefetch = 1>
+// THREADS-LABEL: @unpacked
+// THREADS: schedule = #kvq.schedule<tile = 64, splits = 8, prefetch = 1>
+// GIVEN-LABEL: @unpacked
+// GIVEN: schedule = #kvq.schedule<tile = 32, splits = 3, prefetch = 0>
+// SMALL-LABEL: @unpacked
+// SMALL: schedule = #kvq.schedule<tile = 16, splits = 1, prefetch = 10>
+// SHORT-LABEL: @unpacked
+// SHORT: schedule = #kvq.schedule<tile = 64, splits = 1, prefetch = 3>
+func.func @unpacked(%q: !q, %c: !i4, %n: !n) -> !q {
+  %o = kvq.attention ins(%q, %c, %c : !q, !i4, !i4) lengths(%n : !n) outs(%q : !q) {scale = 1.0 : f32} -> !q
+  return %o : !q
+}
+
+// Codes that are bytes need no scratch.
+// SMALL-LABEL: @bytes
+// SMALL: schedule = #kvq.schedule<tile = 64, splits = 1, prefetch = 3>
+func.func @bytes(%q: !q, %c: !i8, %n: !n) -> !q {
+  %o = kvq.attention ins(%q, %c, %c : !q, !i8, !i8) lengths(%n : !n) outs(%q : !q) {scale = 1.0 : f32} -> !q
+  return %o : !q
+}
+
+// A split has 512 tokens at least.
+// THREADS-LABEL: @short
+// THREADS: splits = 2,
+func.func @short(%q: !q, %c: !short, %n: !n) -> !q {
+  %o = kvq.attention ins(%q, %c, %c : !q, !short, !short) lengths(%n : !n) outs(%q : !q) {scale = 1.0 : f32} -> !q
+  return %o : !q
+}
+
+// As many work items as threads.
+// THREADS-LABEL: @many
+// THREADS: splits = 1,
+func.func @many(%q: tensor<4x4x1x128xf32>, %c: !many, %n: tensor<4xi64>) -> tensor<4x4x1x128xf32> {
+  %o = kvq.attention ins(%q, %c, %c : tensor<4x4x1x128xf32>, !many, !many) lengths(%n : tensor<4xi64>)
+      outs(%q : tensor<4x4x1x128xf32>) {scale = 1.0 : f32} -> tensor<4x4x1x128xf32>
+  return %o : tensor<4x4x1x128xf32>
+}
+
+// Fields that the op has stay.
+// GIVEN-LABEL: @own
+// GIVEN: schedule = #kvq.schedule<tile = 16, splits = 3, vector_width = 4, prefetch = 0>
+func.func @own(%q: !q, %c: !i8, %n: !n) -> !q {
+  %o = kvq.attention ins(%q, %c, %c : !q, !i8, !i8) lengths(%n : !n) outs(%q : !q)
+      {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 16, vector_width = 4>} -> !q
+  return %o : !q
+}
