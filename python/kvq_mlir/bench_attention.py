@@ -18,7 +18,7 @@ from .bench_cases import NamedFormat, filled, named_format, positive, positives,
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
 from .cache import aligned
 from .decode_step import Temporaries, measure
-from .ir.decode_step import attend_to_one
+from .ir.decode_step import attend as attend_ir
 from .policy import Choice
 from .text import InputError
 from .unfused import unfused_attention
@@ -74,6 +74,7 @@ class Case:
     engine_bits: int  # and which types of an engine
     unfused: Callable[[], object] | None = None
     grown: Callable[[int], object] | None = None
+    newest: Callable[[int], object] | None = None  # the newest of several queries alone
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class Result:
     engine: str | None
     engine_nanoseconds: float | None
     engine_ratio: Spread | None  # to the engine
+    newest_ratio: Spread | None  # of this to the newest query alone
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -155,7 +157,7 @@ def _temporaries(shape: Shape, k: kvq.Cache, v: kvq.Cache) -> Temporaries:
         for side, cache in (("keys", k), ("values", v))
     ]
     storage = ("" if k.page is None else f", page = {k.page}") + ", token_major" * k.token_major
-    ir_text = attend_to_one((shape.batch, shape.kv_heads, HEAD_DIM), shape.query_heads, k.dtype, entries, storage)
+    ir_text = attend_ir((shape.batch, shape.kv_heads, HEAD_DIM), shape.query_heads, k.dtype, entries, storage, shape.queries)
     return measure(ir_text, 1, on_gpu=False)
 
 
@@ -191,6 +193,7 @@ def make_case(
     if slow and query_codes is None:
         _check(name, "dequantize-then-attend", out, slow(), LARGEST_UNFUSED_DIFFERENCE)
     grown = None if storage.grown is None else fill(storage.grown)
+    newest = np.ascontiguousarray(q[:, :, -1:])
     bits = [side.format.bits or 16 for side in (k, v)]
     return Case(
         name,
@@ -203,6 +206,9 @@ def make_case(
         min(kind for kind in ggml_engine.TYPES if kind >= max(bits)),
         slow,
         None if grown is None else lambda threads: attend(grown, threads),
+        None
+        if shape.queries == 1
+        else lambda threads: kvq.attention(newest, *sides, threads=threads, query_codes=query_codes),
     )
 
 
@@ -292,8 +298,11 @@ def measure_tokens(
     for threads in thread_counts:
         for case in cases:  # compiled for one thread and for several apart
             case.call(threads)
+            if case.newest:
+                case.newest(threads)
         calls = {("case", case.name): lambda case=case: case.call(threads) for case in cases}
         calls |= {("grown", case.name): lambda case=case: case.grown(threads) for case in cases if case.grown}
+        calls |= {("newest", case.name): lambda case=case: case.newest(threads) for case in cases if case.newest}
         calls |= {("yardstick", bits): lambda run=run: run(threads) for bits, run in yardsticks.items()}
         calls |= {("engine", bits): lambda run=run: run(threads) for bits, run in engines.items()}
         calls |= {("unfused", case.name): case.unfused for case in cases if case.unfused}
@@ -309,6 +318,7 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
     unfused = samples.get(("unfused", case.name))
     grown = samples.get(("grown", case.name))
     engine = samples.get(("engine", case.engine_bits))
+    newest = samples.get(("newest", case.name))
     return Result(
         case.name,
         shape,
@@ -332,4 +342,5 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
         None if engine is None else ggml_engine.TYPES[case.engine_bits][1].removeprefix("ggml."),
         None if engine is None else float(np.median(engine)) * 1e9 / keys,
         None if engine is None else spread(own / engine),
+        None if newest is None else spread(own / newest),
     )

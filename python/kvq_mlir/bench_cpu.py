@@ -126,12 +126,14 @@ def _table(results: list[Result], width: int) -> list[str]:
     unfused = any(result.unfused_ratio for result in results)
     grown = any(result.grown_ratio for result in results)
     engine = any(result.engine for result in results)
+    newest = any(result.newest_ratio for result in results)
     lines = [
         f"{'tokens':>7}{'threads':>8}  {'format':{width}}{'µs':>22}{'ns':>8}{'a head':>8}{'GB/s':>7}{'of read':>9}"
         f"{'yardstick':>16}{'ratio':>19}{'KB':>6}{'compile s':>11}"
         + f"{'unfused':>19}" * unfused
         + f"{'grown':>19}" * grown
         + f"{'ggml':>12}{'ratio':>19}" * engine
+        + f"{'of one query':>19}" * newest
     ]
     for r in results:
         beside = f"{r.yardstick} {r.yardstick_nanoseconds:.1f}" if r.yardstick else "none"
@@ -143,6 +145,7 @@ def _table(results: list[Result], width: int) -> list[str]:
             + (f"{r.unfused_ratio.text(digits=1):>19}" if r.unfused_ratio else "")
             + (f"{r.grown_ratio.text(digits=2):>19}" if r.grown_ratio else "")
             + (f"{f'{r.engine} {r.engine_nanoseconds:.0f}':>12}{r.engine_ratio.text(digits=2):>19}" if r.engine else "")
+            + (f"{r.newest_ratio.text(digits=1):>19}" if r.newest_ratio else "")
         )
     return lines
 
@@ -171,6 +174,8 @@ def _report(results: list[Result], storage: Storage, blas: str) -> str:
         meaning += f" grown: how many times as long the same tokens take in caches with room for {storage.grown:,}."
     if any(result.engine for result in results):
         meaning += " ggml: its attention over its own types, ns, and the ratio to that."
+    if any(result.newest_ratio for result in results):
+        meaning += " of one query: how many times as long as the newest query alone."
     missing = yardstick.missing()
     notes = [missing] if missing else []
     return "\n".join([*lines, textwrap.fill(meaning, 118), *notes])

@@ -12,7 +12,7 @@
 // SPLIT: %[[ROWS:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<32x128xf32>)
 // SPLIT: %[[ALL:.*]]:3 = scf.for %[[T:.*]] = %{{.*}} to %[[END:.*]] step %{{.*}} iter_args({{.*}}) -> (tensor<32x128xf32>, tensor<32xf32>, tensor<32xf32>)
 // SPLIT:   %[[NEXT:.*]] = arith.addi %[[T]]
-// SPLIT:   %[[TO:.*]] = arith.minui %[[NEXT]], %[[END]]
+// SPLIT:   %[[TO:.*]] = arith.minsi %[[NEXT]], %[[END]]
 // SPLIT:   scf.for %[[H:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[ACC:.*]] = {{.*}}, %[[MAX:.*]] = {{.*}}, %[[SUM:.*]] = {{.*}})
 // SPLIT:     %[[FIRST:.*]] = arith.muli %[[H]]
 // SPLIT:     %[[Q:.*]] = tensor.extract_slice %[[ROWS]][%[[FIRST]], 0] [4, 128] [1, 1]

@@ -457,7 +457,7 @@ def KVQ_ScheduleAttr : KVQ_Attr<"Schedule", "schedule"> {
     |---|---|---|---|
     | `splits` | 1 to 1024 | token ranges of a query token, attended to independently | `kvq-split-tokens` |
     | `tile` | 1 to 256 | most tokens in a tile | `kvq-tile-attention` |
-    | `heads_inside` | 0 to 4096 | tokens of which a work item reads all KV heads in turn; 0 for a work item for each KV head | `kvq-split-tokens` |
+    | `heads_inside` | 0 to 4096 | tokens of which a work item of one query token reads all KV heads in turn; 0 for a work item for each KV head | `kvq-split-tokens` |
     | `vector_width` | a power of two to 64 | elements of f32 in a vector register | `convert-kvq-to-vector` |
     | `prefetch` | 0 to 16 | how many tiles ahead cache lines are prefetched, 0 for none | `kvq-prefetch-tiles` |
 

@@ -136,6 +136,10 @@ static int64_t chooseHeadsInside(AttentionOp op, const TokenWork &work,
                                  int64_t tile, const MachineModel &machine) {
   auto key = cast<CacheType>(op.getKey().getType());
   auto value = cast<CacheType>(op.getValue().getType());
+  // Items of several query tokens have one head.
+  auto query = op.getQuery().getType();
+  if (!query.isDynamicDim(2) && query.getDimSize(2) != 1)
+    return 0;
   if (key.getHeads() == 1 || !key.getTokenMajor() || !value.getTokenMajor())
     return 0;
   int64_t ofTile = std::max<int64_t>(tile * work.bytes * key.getHeads(), 1);
