@@ -10,8 +10,8 @@ import re
 import numpy as np
 import pytest
 from fuse_arithmetic import ARITHMETIC
-from fuse_moves import BATCH, DIM, HEADS, MOVES, RATIO, ROWS, TOKENS, Arrays, Case, tensor
-from kvq_mlir import _kvq
+from fuse_moves import BATCH, DIM, HEADS, MOVES, RATIO, ROWS, TOKENS, Arrays, Case, dequantize, tensor
+from kvq_mlir import Error, _kvq
 
 MLIR_TYPES = {"float32": "f32", "float16": "f16", "int8": "i8", "uint8": "i8", "int64": "i64"}
 
@@ -76,3 +76,79 @@ def test_sides_apart(number, rng):
     alike = [case for case in ALL if case.rows == ROWS]
     keys, values = rng.choice(len(alike), 2, replace=False)
     check(alike[keys], alike[values], rng)
+
+
+def draw_chain(rng: np.random.Generator) -> Case:
+    """Moves by chance between codes and attention, drawn from its end: transposes, slices, axes that are split, joined,
+    made or dropped. The channels stay the last axis."""
+    shape, steps, moves = [BATCH, HEADS, TOKENS, DIM], [], []
+    for _ in range(rng.integers(1, 7)):
+        rank, after = len(shape), list(shape)
+        move = str(rng.choice(["transpose", "slice", "split", "join", "unit", "no unit"]))
+        axis = int(rng.integers(rank - 1))
+        if move == "transpose":
+            order = [*rng.permutation(rank - 1).tolist(), rank - 1]
+            shape = [after[order.index(i)] for i in range(rank)]
+            steps.append(("linalg.transpose", f"permutation = {order}", list(shape), after))
+            moves.append(lambda x, order=order: x.transpose(order))
+        elif move == "slice":
+            begin, behind = (int(n) for n in rng.integers(0, 4, 2))
+            shape[axis] += begin + behind
+            offsets = [begin if i == axis else 0 for i in range(rank)]
+            steps.append(("tensor.extract_slice", f"{offsets} {after} {[1] * rank}", list(shape), after))
+            moves.append(lambda x, axis=axis, begin=begin, size=after[axis]: x.take(range(begin, begin + size), axis))
+        elif move == "split" and shape[axis] % 2 == 0:  # two axes of codes are one of the values
+            shape[axis : axis + 1] = [shape[axis] // 2, 2]
+            groups = [[i] for i in range(axis)] + [[axis, axis + 1]] + [[i] for i in range(axis + 2, rank + 1)]
+            steps.append(("tensor.collapse_shape", str(groups), list(shape), after))
+            moves.append(lambda x, after=after: x.reshape(after))
+        elif move == "join" and axis + 2 < rank:
+            shape[axis : axis + 2] = [shape[axis] * shape[axis + 1]]
+            groups = [[i] for i in range(axis)] + [[axis, axis + 1]] + [[i] for i in range(axis + 2, rank)]
+            steps.append(("tensor.expand_shape", f"{groups} output_shape {after}", list(shape), after))
+            moves.append(lambda x, after=after: x.reshape(after))
+        elif move == "unit":
+            shape.insert(axis, 1)
+            groups = [[i] for i in range(axis)] + [[axis, axis + 1]] + [[i] for i in range(axis + 2, rank + 1)]
+            steps.append(("tensor.collapse_shape", str(groups), list(shape), after))
+            moves.append(lambda x, after=after: x.reshape(after))
+    kinds = [tensor(shape, "i8"), tensor([*shape[:-1], 1], "f32")]
+    body = dequantize("x0", "codes = i8, group = [1, *], scale = f32", "c", ["s"], tuple(shape), kinds)
+    for i, (op, text, before, after) in enumerate(reversed(steps)):
+        name = "x" if i + 1 == len(steps) else f"x{i + 1}"
+        a, b = tensor(before, "f32"), tensor(after, "f32")
+        if op == "linalg.transpose":
+            body += (
+                f"\n  %{name}_init = tensor.empty() : {b}\n  %{name} = {op} ins(%x{i} : {a}) outs(%{name}_init : {b}) {text}"
+            )
+        else:
+            gap, to = ("", "to") if "slice" in op else (" ", "into")
+            body += f"\n  %{name} = {op} %x{i}{gap}{text} : {a} {to} {b}"
+    if not steps:
+        body = body.replace("%x0", "%x")
+
+    def values(arrays: Arrays) -> np.ndarray:
+        x = arrays["c"].astype(np.float64) * arrays["s"]
+        for move in reversed(moves):
+            x = move(x)
+        return x
+
+    def draw(r: np.random.Generator) -> Arrays:
+        scales = r.uniform(0.005, 0.02, (*shape[:-1], 1)).astype(np.float32)
+        return {"c": r.integers(-127, 128, shape).astype(np.int8), "s": scales}
+
+    return Case("; ".join(f"{op} {text}" for op, text, *_ in reversed(steps)), draw, body, values)
+
+
+def test_chains_of_moves(rng):
+    """What fuses is right, however long the chain; what does not is an error."""
+    fused = 0
+    for _ in range(10):
+        case = draw_chain(rng)
+        print(case)
+        try:
+            check(case, case, rng)
+            fused += 1
+        except Error as error:
+            assert "kvq-fuse-dequantize did not make it one over caches" in str(error)
+    assert fused >= 2

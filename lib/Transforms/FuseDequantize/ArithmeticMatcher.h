@@ -62,8 +62,8 @@ class ArithmeticMatcher {
 public:
   explicit ArithmeticMatcher(ElementTracer &tracer) : tracer(tracer) {}
 
-  /// The arithmetic that makes `operand`. Fails with a reason of the tracer.
-  FailureOr<ArithmeticMatch> match(Value operand);
+  /// The arithmetic that makes the operand. Fails with a reason of the tracer.
+  FailureOr<ArithmeticMatch> match();
 
   /// Whether there was any.
   bool hasArithmetic() const { return foundArithmetic; }
