@@ -1,5 +1,4 @@
-//===- CodeBlocks.cpp - Codes of tokens in the order of fields
-//-------------===//
+//===- CodeBlocks.cpp - Codes of tokens in the order of fields ------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -6,6 +6,7 @@ the case.
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import attention_paths as paths
@@ -17,17 +18,28 @@ from conftest import fresh_rng
 from known_faults import FULL, PICK, patterns
 
 
-def choose(count: int = 3) -> list:
-    """Each path in some modes, the same for all tests of a run, which share their kernels; in all of them in the long
-    run."""
-    chosen = []
-    for name, path in PATHS.items():
-        modes = list(MODES) if FULL else fresh_rng().choice(list(MODES), count, replace=False).tolist()
-        chosen += [pytest.param(path, MODES[mode], id=f"{name}-{mode}") for mode in modes]
-    return chosen
+PICKS = len(MODES) if FULL else 3
 
 
-EVERY_PATH = pytest.mark.parametrize("path, mode", choose())
+@functools.cache
+def drawn_modes(name: str) -> list[str]:
+    """The modes of a path in an order of this run: the same for all its tests, which share their kernels."""
+    return fresh_rng().permutation(list(MODES)).tolist()
+
+
+@pytest.fixture
+def mode(request: pytest.FixtureRequest) -> Mode:
+    """Drawn when a test runs, not when tests are collected: several workers have to collect the same."""
+    name, pick = request.param
+    return MODES[drawn_modes(name)[pick]]
+
+
+# Each path in some modes; in all of them in the long run.
+EVERY_PATH = pytest.mark.parametrize(
+    "path, mode",
+    [pytest.param(path, (name, pick), id=f"{name}-{pick}") for name, path in PATHS.items() for pick in range(PICKS)],
+    indirect=["mode"],
+)
 EACH_STORAGE = pytest.mark.parametrize("path", PATHS.values(), ids=PATHS.keys())
 
 

@@ -1,5 +1,4 @@
-//===- AssignSchedule.cpp - Schedules of attention
-//--------------------------===//
+//===- AssignSchedule.cpp - Schedules of attention ------------------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- CostModel.cpp - Schedules from bytes and operations
-//------------------===//
+//===- CostModel.cpp - Schedules from bytes and operations ----------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ScheduleFile.cpp - Files of schedules
-//--------------------------------===//
+//===- ScheduleFile.cpp - Files of schedules ------------------------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
