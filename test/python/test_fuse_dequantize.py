@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 
+import kvq_mlir as kvq
 import numpy as np
 import pytest
 from fuse_arithmetic import ARITHMETIC
 from fuse_moves import BATCH, DIM, HEADS, MOVES, RATIO, ROWS, TOKENS, Arrays, Case, dequantize, tensor
-from kvq_mlir import Error, _kvq
+from kvq_mlir import _kvq
 
 MLIR_TYPES = {"float32": "f32", "float16": "f16", "int8": "i8", "uint8": "i8", "int64": "i64"}
 
@@ -149,6 +150,64 @@ def test_chains_of_moves(rng):
         try:
             check(case, case, rng)
             fused += 1
-        except Error as error:
+        except kvq.Error as error:
             assert "kvq-fuse-dequantize did not make it one over caches" in str(error)
     assert fused >= 2
+
+
+def draw_format(rng: np.random.Generator) -> str:
+    """Integer codes in any layout."""
+    bits = int(rng.choice([2, 3, 4, 5, 6, 8]))
+    is_signed = bool(rng.integers(2))
+    layouts = ["", "codes = stream", "codes = planar<32>"]
+    layouts += ["bias"] * is_signed + ["codes = reversed"] * (bits in (2, 4, 8))
+    layout = str(rng.choice(layouts))
+    zero = "" if is_signed else f", zero = {rng.choice(['min f16', 'point ui8', 'point f32'])}"
+    group, scale = rng.choice(["1, 32", "1, *", "32, 1", "32, 16"]), rng.choice(["f16", "f32"])
+    text = f"codes = {'' if is_signed else 'u'}i{bits}, group = [{group}], scale = {scale}{zero}"
+    return f"{text}, layout = #kvq.layout<{layout}>" if layout else text
+
+
+def attention_over(fmt: kvq.Format) -> tuple[str, list[tuple[tuple[int, ...], str]]]:
+    """Attention over what kvq.unpack and kvq.dequantize make, and the arrays that it reads: shapes and types."""
+    groups = (BATCH, HEADS, TOKENS // fmt.tokens, DIM // fmt.channels(DIM))
+    packed = (BATCH, HEADS, TOKENS, DIM * fmt.bits // 8)
+    metadata = [(groups, kind) for kind in (fmt.scale, fmt.zero_element) if kind]
+    shape, q = (BATCH, HEADS, TOKENS, DIM), tensor((BATCH, HEADS * RATIO, 1, DIM), "f32")
+    parameters = "".join(f", %m{i}: {tensor(*part)}" for i, part in enumerate(metadata))
+    names = ", ".join(f"%m{i}" for i in range(len(metadata)))
+    types = ", ".join(tensor(*part) for part in metadata)
+    codes = tensor(shape, "i8")
+    text = f"""
+func.func @f(%q: {q}, %p: {tensor(packed, "i8")}{parameters}, %n: tensor<{BATCH}xi64>, %out: {q}) -> {q} {{
+  %c0 = tensor.empty() : {codes}
+  %c = kvq.unpack #kvq.format<{fmt}> ins(%p : {tensor(packed, "i8")}) outs(%c0 : {codes}) -> {codes}
+  %x0 = tensor.empty() : {ROWS}
+  %x = kvq.dequantize #kvq.format<{fmt}> ins(%c, {names} : {codes}, {types}) outs(%x0 : {ROWS}) -> {ROWS}
+  %r = kvq.attention ins(%q, %x, %x : {q}, {ROWS}, {ROWS}) lengths(%n : tensor<{BATCH}xi64>) outs(%out : {q})
+      {{scale = 0.125 : f32}} -> {q}
+  return %r : {q}
+}}"""
+    return text, [(packed, "i8"), *metadata]
+
+
+def test_every_format_written_out(rng):
+    """What kvq-decompose-values makes of unpacking and dequantizing is found to be the same: to the bit."""
+    for _ in range(6):
+        fmt = kvq.Format(draw_format(rng))
+        print(fmt)
+        text, parts = attention_over(fmt)
+        written_out = kvq.run_pipeline(text, "builtin.module(func.func(kvq-decompose-values,canonicalize))")
+        assert "kvq.dequantize" not in written_out
+        arrays = []
+        for shape, kind in parts:
+            if kind == "i8":
+                arrays.append(rng.integers(0, 256 if not arrays else 2**fmt.bits, shape).astype(np.uint8))
+            else:
+                arrays.append(rng.uniform(0.005, 0.02, shape).astype({"f16": np.float16, "f32": np.float32}[kind]))
+        q = rng.standard_normal((BATCH, HEADS * RATIO, 1, DIM)).astype(np.float32)
+        lengths, outputs = rng.integers(1, TOKENS + 1, BATCH), []
+        for module_text in (text, written_out):
+            outputs.append(np.full_like(q, np.nan))
+            _kvq.compile(module_text).invoke("f", (q, *arrays, lengths, outputs[-1]))
+        assert np.isfinite(outputs[0]).all() and np.array_equal(*outputs)

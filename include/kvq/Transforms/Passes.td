@@ -121,8 +121,9 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
 
     Arithmetic is (code - point) * scale, code * scale - point * scale or
     code * scale + minimum, in `arith` on tensors or in the bodies of structured ops.
-    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions,
-    joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
+    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions (what
+    `kvq-decompose-values` makes of integer codes, in any order within a row, is found
+    to be such), joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
     number: the bits of each channel are followed one by one, and the layout is the
     one in which they lie so. Unsigned codes less their middle are signed ones with a
     bias. What a scale is read at says which tokens, channels and heads share it;
