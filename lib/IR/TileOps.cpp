@@ -22,6 +22,26 @@ MutableOperandRange PartialAttentionOp::getDpsInitsMutable() {
                              3);
 }
 
+/// The query tokens that rows are of, and where they stand.
+static LogicalResult verifyQueryTokens(PartialAttentionOp op, int64_t rows) {
+  int64_t queryTokens = op.getQueryTokens();
+  if (queryTokens < 1 || rows % queryTokens != 0)
+    return op.emitOpError("expected query_tokens that divide the ")
+           << rows << " rows, got " << queryTokens;
+  if (IntegerAttr window = op.getWindowAttr(); window && window.getInt() < 1)
+    return op.emitOpError("expected a window of at least 1 token, got ")
+           << window.getInt();
+  bool needsPosition = op.getSlopes() || op.hidesByPosition();
+  if (needsPosition && !op.getPosition())
+    return op.emitOpError(
+        "expected a position, that of the first query token, for slopes, "
+        "causal or a window");
+  if (!needsPosition && op.getPosition())
+    return op.emitOpError("expected no position without slopes, causal and a "
+                          "window");
+  return success();
+}
+
 LogicalResult PartialAttentionOp::verify() {
   auto query = cast<RankedTensorType>(getQuery().getType());
   auto acc = cast<RankedTensorType>(getAcc().getType());
@@ -61,14 +81,17 @@ LogicalResult PartialAttentionOp::verify() {
         cast<RankedTensorType>(perRow.getType()).getDimSize(0) != rows)
       return emitOpError("expected ")
              << name << " for " << rows << " rows, got " << perRow.getType();
-  if ((getSlopes() != nullptr) != (getPosition() != nullptr))
-    return emitOpError("expected slopes and a position or neither");
+  if (failed(verifyQueryTokens(*this, rows)))
+    return failure();
   if (Value mask = getMask()) {
     auto type = cast<RankedTensorType>(mask.getType());
-    if (type.getRank() != 2 ||
-        (type.getDimSize(0) != 1 && type.getDimSize(0) != rows))
+    int64_t queryTokens = getQueryTokens(), heads = rows / queryTokens;
+    if (type.getRank() != 3 ||
+        (type.getDimSize(0) != 1 && type.getDimSize(0) != heads) ||
+        type.getDimSize(1) > queryTokens)
       return emitOpError("expected a mask of 1 or ")
-             << rows << " rows x tokens, got " << type;
+             << heads << " heads x at most " << queryTokens
+             << " query tokens x tokens, got " << type;
   }
   for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
     if (init.getType() != result.getType())

@@ -56,7 +56,9 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
   AssignSchedulePassOptions schedule;
   schedule.splits = options.splits;
   schedule.tileTokens = options.tileTokens;
-  buildTilePipeline(pm, LayoutTarget::GPU, schedule);
+  // One query token an item, its tiles as codes: a block's workgroup memory
+  // does not hold tiles of f32 beside the state of more rows.
+  buildTilePipeline(pm, LayoutTarget::GPU, schedule, RowSchedule());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(

@@ -21,15 +21,18 @@
 using namespace mlir;
 
 void kvq::buildTilePipeline(OpPassManager &pm, LayoutTarget target,
-                            const AssignSchedulePassOptions &schedule) {
+                            const AssignSchedulePassOptions &schedule,
+                            const RowSchedule &rows) {
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
   pm.addPass(createAssignLayoutPass({target}));
   pm.addPass(createOutlineKernelsPass());
   pm.addPass(createAssignSchedulePass(schedule));
-  pm.addNestedPass<func::FuncOp>(createSplitTokensPass());
+  pm.addNestedPass<func::FuncOp>(
+      createSplitTokensPass({/*splits=*/1, rows.queryTile}));
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
-  pm.addNestedPass<func::FuncOp>(createDecomposeAttentionPass());
+  pm.addNestedPass<func::FuncOp>(
+      createDecomposeAttentionPass({rows.dequantizeRows}));
   pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
   pm.addPass(createSplitSegmentsPass());
   pm.addPass(createExpandCachesPass());
@@ -79,7 +82,8 @@ getScheduleOptions(const kvq::TilePipelineOptions &options) {
 
 void kvq::buildCPUPipeline(OpPassManager &pm,
                            const CPUPipelineOptions &options) {
-  buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options));
+  buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options),
+                    {options.queryTile, options.dequantizeRows});
   pm.addNestedPass<func::FuncOp>(createForwardCopiesPass());
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
@@ -100,7 +104,8 @@ void kvq::registerPipelines() {
       "kvq-tile-pipeline",
       "Lowers kvq ops to structured ops on tensors, tile by tile",
       [](OpPassManager &pm, const TilePipelineOptions &options) {
-        buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options));
+        buildTilePipeline(pm, LayoutTarget::CPU, getScheduleOptions(options),
+                          {options.queryTile, options.dequantizeRows});
       });
   PassPipelineRegistration<NVVMPipelineOptions>(
       "kvq-nvvm-pipeline",

@@ -182,6 +182,7 @@ def attention(
     return_lse: bool = False,
     query_codes: str | None = None,
     schedule: Schedule | None = None,
+    query_tile: int | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -211,6 +212,8 @@ def attention(
     needs LLVM's OpenMP library (Debian: libomp5). Calls from several threads at once are fine.
     schedule: how the work is cut, instead of splits; what it leaves open, the cost model chooses, or the schedules of
     `use_schedules`.
+    query_tile: query tokens that are attended to together, so that a tile of the caches is read once for all of them;
+    default: a power of two, by how many there are. Each number is a kernel of its own.
 
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array; with
     return_lse also the natural logarithm of the softmax denominator, float32 [batch, q_heads, q_len], -inf where
@@ -235,13 +238,17 @@ def attention(
         check_type("schedule", schedule, Schedule)
     if schedule is not None and splits is not None:
         raise _kvq.Error(f"expected splits or a schedule, got {splits} and {schedule}")
+    if query_tile is not None and query_tile < 1:
+        raise _kvq.Error(f"expected a query_tile of at least 1 token, got {query_tile}")
     batch, q_heads, q_len, dim = q.shape
-    if splits is None and schedules_in_use() is None:
-        tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
-        splits = _kvq.choose_splits(batch * k.kv_heads * q_len, tokens, threads)
-    tables = _rope(k, rope, rope_style)
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
+    if query_tile is None:
+        query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim))
+    if splits is None and schedules_in_use() is None:
+        tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
+        splits = _kvq.choose_splits(batch * k.kv_heads * -(-q_len // query_tile), tokens, threads)
+    tables = _rope(k, rope, rope_style)
     out = output_array(out, (batch, q_heads, q_len, value_dim))
     lse = np.empty((batch, q_heads, q_len), np.float32) if return_lse else None
     masked = _mask(mask, q, k._lengths)
@@ -278,6 +285,7 @@ def attention(
         variant,
         (k.page is not None, values.page is not None),
         splits=splits,
+        query_tile=query_tile,
         openmp=threads > 1,
         threads=threads,
     )

@@ -17,7 +17,7 @@ from . import yardstick
 from .bench_cases import NamedFormat, filled, named_format, positive, positives, used_bytes
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
 from .decode_step import Temporaries, measure
-from .ir.decode_step import attend_to_one
+from .ir.decode_step import attend as attend_ir
 from .policy import Choice
 from .text import InputError
 from .unfused import unfused_attention
@@ -69,6 +69,7 @@ class Case:
     yardstick_bits: int  # which yardstick it is compared with
     unfused: Callable[[], object] | None = None
     grown: Callable[[int], object] | None = None
+    newest: Callable[[int], object] | None = None  # the newest of several queries alone
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Result:
     ratio: Spread | None  # to the yardstick
     unfused_ratio: Spread | None  # of dequantize-then-attend to this
     grown_ratio: Spread | None  # of caches with more room to this
+    newest_ratio: Spread | None  # of this to the newest query alone
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +149,7 @@ def _temporaries(shape: Shape, k: kvq.Cache, v: kvq.Cache) -> Temporaries:
         for side, cache in (("keys", k), ("values", v))
     ]
     storage = "" if k.page is None else f", page = {k.page}"
-    ir_text = attend_to_one((shape.batch, shape.kv_heads, HEAD_DIM), shape.query_heads, k.dtype, entries, storage)
+    ir_text = attend_ir((shape.batch, shape.kv_heads, HEAD_DIM), shape.query_heads, k.dtype, entries, storage, shape.queries)
     return measure(ir_text, 1, on_gpu=False)
 
 
@@ -183,6 +185,7 @@ def make_case(
     if slow and query_codes is None:
         _check(name, "dequantize-then-attend", out, slow(), LARGEST_UNFUSED_DIFFERENCE)
     grown = None if storage.grown is None else fill(storage.grown)
+    newest = np.ascontiguousarray(q[:, :, -1:])
     bits = [side.format.bits or 16 for side in (k, v)]
     return Case(
         name,
@@ -194,6 +197,9 @@ def make_case(
         4 if max(bits) <= 4 else 8,
         slow,
         None if grown is None else lambda threads: attend(grown, threads),
+        None
+        if shape.queries == 1
+        else lambda threads: kvq.attention(newest, *sides, threads=threads, query_codes=query_codes),
     )
 
 
@@ -253,8 +259,11 @@ def measure_tokens(
     for threads in thread_counts:
         for case in cases:  # compiled for one thread and for several apart
             case.call(threads)
+            if case.newest:
+                case.newest(threads)
         calls = {("case", case.name): lambda case=case: case.call(threads) for case in cases}
         calls |= {("grown", case.name): lambda case=case: case.grown(threads) for case in cases if case.grown}
+        calls |= {("newest", case.name): lambda case=case: case.newest(threads) for case in cases if case.newest}
         calls |= {("yardstick", bits): lambda run=run: run(threads) for bits, run in yardsticks.items()}
         calls |= {("unfused", case.name): case.unfused for case in cases if case.unfused}
         samples = interleave(calls | {READ: memory_read(threads, MEMORY_BYTES)}, seconds, threads)
@@ -268,6 +277,7 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
     beside = samples.get(("yardstick", case.yardstick_bits))
     unfused = samples.get(("unfused", case.name))
     grown = samples.get(("grown", case.name))
+    newest = samples.get(("newest", case.name))
     return Result(
         case.name,
         shape,
@@ -288,4 +298,5 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
         None if beside is None else spread(own / beside),
         None if unfused is None else spread(unfused / own),
         None if grown is None else spread(grown / own),
+        None if newest is None else spread(own / newest),
     )

@@ -113,9 +113,11 @@ def _table(results: list[Result], width: int) -> list[str]:
     """The table of one shape, names in so many characters."""
     unfused = any(result.unfused_ratio for result in results)
     grown = any(result.grown_ratio for result in results)
+    newest = any(result.newest_ratio for result in results)
     lines = [
         f"{'tokens':>7}{'threads':>8}  {'format':{width}}{'µs':>22}{'ns':>8}{'a head':>8}{'GB/s':>7}{'of read':>9}"
         f"{'yardstick':>16}{'ratio':>19}{'KB':>6}{'compile s':>11}" + f"{'unfused':>19}" * unfused + f"{'grown':>19}" * grown
+        + f"{'of one query':>19}" * newest
     ]
     for r in results:
         beside = f"{r.yardstick} {r.yardstick_nanoseconds:.1f}" if r.yardstick else "none"
@@ -126,6 +128,7 @@ def _table(results: list[Result], width: int) -> list[str]:
             f"{r.ratio.text(digits=2) if r.ratio else '':>19}{r.temporary_bytes / 1024:>6.0f}{r.compile_seconds:>11.2f}"
             + (f"{r.unfused_ratio.text(digits=1):>19}" if r.unfused_ratio else "")
             + (f"{r.grown_ratio.text(digits=2):>19}" if r.grown_ratio else "")
+            + (f"{r.newest_ratio.text(digits=1):>19}" if r.newest_ratio else "")
         )
     return lines
 
@@ -152,6 +155,8 @@ def _report(results: list[Result], storage: Storage, blas: str) -> str:
         )
     if storage.grown is not None:
         meaning += f" grown: how many times as long the same tokens take in caches with room for {storage.grown:,}."
+    if any(result.newest_ratio for result in results):
+        meaning += " of one query: how many times as long as the newest query alone."
     missing = yardstick.missing()
     notes = [missing] if missing else []
     return "\n".join([*lines, textwrap.fill(meaning, 118), *notes])

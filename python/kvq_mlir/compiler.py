@@ -14,24 +14,31 @@ _lock = threading.Lock()
 
 
 def kernel(
-    template: Callable[..., str], *signature: Any, splits: int | None = None, openmp: bool = False, threads: int = 1
+    template: Callable[..., str],
+    *signature: Any,
+    splits: int | None = None,
+    query_tile: int = 1,
+    openmp: bool = False,
+    threads: int = 1,
 ) -> _kvq.Kernel:
     """The compiled module `template(*signature)`. Compiled when first asked for; later calls find it, from any thread.
 
     template: a function that returns a module as text. signature: its arguments, hashable. splits: token ranges of a
     query token that attention works on separately; None for those of the schedules in use, or of the cost model.
-    openmp: whether calls can ask for several threads. threads: how many, which schedules are for. Raises `Error`, a
-    ValueError, if the module does not compile.
+    query_tile: query tokens that it works on together. openmp: whether calls can ask for several threads. threads: how
+    many, which schedules are for. Raises `Error`, a ValueError, if the module does not compile.
     """
     schedules = schedules_in_use()
-    key = (template, signature, splits, openmp, schedules and (schedules, threads))
+    key = (template, signature, splits, query_tile, openmp, schedules and (schedules, threads))
     found = _kernels.get(key)
     if found is None:
         with _lock:  # one compilation at a time, and each only once
             found = _kernels.get(key)
             if found is None:
                 options = {"schedules": schedules[0], "threads": threads} if schedules else {}
-                found = _kvq.compile(template(*signature), splits=splits, openmp=openmp, **options)
+                found = _kvq.compile(
+                    template(*signature), splits=splits, query_tile=query_tile, openmp=openmp, **options
+                )
                 _kernels[key] = found
     return found
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from . import _kvq
-from .ir.decode_step import append_one, attend_to_one
+from .ir.decode_step import append_one, attend
 from .policy import Choice
 from .shapes import Shape
 
-PIPELINE = "builtin.module(kvq-tile-pipeline{{splits={splits}}},kvq-bufferize-pipeline{more})"
-ON_GPU = ",func.func(convert-kvq-to-gpu)"
+PIPELINE = "builtin.module(kvq-tile-pipeline{{splits={splits} {schedule}}},kvq-bufferize-pipeline{more})"
+ON_CPU = dict(schedule="", more="")
+ON_GPU = dict(schedule="query-tile=1 dequantize-rows=0", more=",func.func(convert-kvq-to-gpu)")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Temporaries:
 @cache
 def measure(ir_text: str, splits: int, on_gpu: bool) -> Temporaries:
     """Of the one function of a module of static shapes."""
-    pipeline = PIPELINE.format(splits=splits, more=ON_GPU if on_gpu else "")
+    pipeline = PIPELINE.format(splits=splits, **(ON_GPU if on_gpu else ON_CPU))
     functions = json.loads(_kvq.measure(ir_text, pipeline))
     if not functions:  # it needs nothing
         return Temporaries()
@@ -70,7 +71,7 @@ def measure_step(shape: Shape, choices: list[Choice], sequences: int, dtype: str
         query_heads = heads * (shape.query_heads // shape.kv_heads)
         entries = [side.entry for side in sides]
         storage = "".join(f", {name} = {size}" for name, size in sides[0].storage.items() if size)
-        attention = attend_to_one(cache_shape, query_heads, dtype, entries, storage)
+        attention = attend(cache_shape, query_heads, dtype, entries, storage)
         attentions[attention] += count
         launches += count * measure(attention, splits, on_gpu=True).launches
         for side in sides:

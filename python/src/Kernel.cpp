@@ -10,6 +10,7 @@
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/JIT.h"
 #include "kvq/Target/Signature.h"
+#include "kvq/Transforms/QueryTile.h"
 #include "kvq/Transforms/Schedules.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -263,10 +264,11 @@ static void checkSchedules(const std::string &path) {
 
 static std::unique_ptr<Kernel>
 compile(const std::string &text, std::optional<int64_t> splits,
-        std::optional<int64_t> tileTokens, std::optional<int64_t> vectorWidth,
-        std::optional<int64_t> prefetch, int64_t threads,
-        const std::string &schedules, bool openMP, const std::string &cpu,
-        const std::string &features, const std::string &pipeline) {
+        std::optional<int64_t> tileTokens, std::optional<int64_t> queryTile,
+        std::optional<int64_t> vectorWidth, std::optional<int64_t> prefetch,
+        int64_t threads, const std::string &schedules, bool openMP,
+        const std::string &cpu, const std::string &features,
+        const std::string &pipeline) {
   nb::gil_scoped_release release;
   auto start = std::chrono::steady_clock::now();
   std::unique_ptr<MLIRContext> context = createContext();
@@ -285,6 +287,8 @@ compile(const std::string &text, std::optional<int64_t> splits,
       options.splits = *splits;
     if (tileTokens)
       options.tileTokens = *tileTokens;
+    if (queryTile)
+      options.queryTile = *queryTile;
     if (prefetch)
       options.prefetch = *prefetch;
     std::unique_ptr<llvm::TargetMachine> machine =
@@ -320,12 +324,17 @@ void python::bindKernel(nb::module_ &module) {
       .def_ro("compile_seconds", &Kernel::compileSeconds,
               "Time from text to machine code.");
   module.def(
+      "query_tile", &chooseQueryTile, nb::arg("query_tokens"), nb::arg("heads"),
+      nb::arg("channels"),
+      "Query tokens in a work item for so many of them, query heads to a KV "
+      "head and channels of a row.");
+  module.def(
       "compile", &compile, nb::arg("text"), nb::kw_only(),
       nb::arg("splits") = nb::none(), nb::arg("tile_tokens") = nb::none(),
-      nb::arg("vector_width") = nb::none(), nb::arg("prefetch") = nb::none(),
-      nb::arg("threads") = 1, nb::arg("schedules") = "",
-      nb::arg("openmp") = false, nb::arg("cpu") = "", nb::arg("features") = "",
-      nb::arg("pipeline") = "",
+      nb::arg("query_tile") = nb::none(), nb::arg("vector_width") = nb::none(),
+      nb::arg("prefetch") = nb::none(), nb::arg("threads") = 1,
+      nb::arg("schedules") = "", nb::arg("openmp") = false, nb::arg("cpu") = "",
+      nb::arg("features") = "", nb::arg("pipeline") = "",
       "Compiles a module with kvq-cpu-pipeline, or with the pipeline "
       "given as text, for this processor or the one named. schedules: a file "
       "that tune has written.");

@@ -275,7 +275,7 @@ func.func @tile_types(%c: !c, %i: index) {
 func.func @slopes(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: tensor<3xf32>) {
   // expected-error@+1 {{expected slopes for 2 rows, got 'tensor<3xf32>'}}
   %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !c, !c)
-      at [%i, %i] tokens [%i to %i] flushed [%i, %i] slopes(%x from %i : tensor<3xf32>)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] slopes(%x : tensor<3xf32>) position[%i]
       outs(%a, %m, %s : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
       -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
   return
@@ -285,10 +285,75 @@ func.func @slopes(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m
 
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16>
 !c = !kvq.cache<1x2x64x16xf16, #f>
-func.func @mask(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: tensor<3x64xf32>) {
-  // expected-error@+1 {{expected a mask of 1 or 2 rows x tokens, got 'tensor<3x64xf32>'}}
+func.func @query_tokens(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
+  // expected-error@+1 {{expected query_tokens that divide the 4 rows, got 3}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i]
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) {query_tokens = 3 : i64}
+      -> tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @no_query_tokens(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
+  // expected-error@+1 {{expected query_tokens that divide the 4 rows, got 0}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i]
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) {query_tokens = 0 : i64}
+      -> tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @window(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
+  // expected-error@+1 {{expected a window of at least 1 token, got 0}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] position [%i]
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) {window = 0 : i64}
+      -> tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @no_position(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
+  // expected-error@+1 {{expected a position, that of the first query token, for slopes, causal or a window}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i]
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) {causal}
+      -> tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @position(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
+  // expected-error@+1 {{expected no position without slopes, causal and a window}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] position [%i]
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) {query_tokens = 2 : i64}
+      -> tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @mask(%q: tensor<2x16xf32>, %k: !c, %v: !c, %a: tensor<2x16xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %i: index, %x: tensor<3x1x64xf32>) {
+  // expected-error@+1 {{expected a mask of 1 or 2 heads x at most 1 query tokens x tokens, got 'tensor<3x1x64xf32>'}}
   %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<2x16xf32>, !c, !c)
-      at [%i, %i] tokens [%i to %i] flushed [%i, %i] mask(%x : tensor<3x64xf32>)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i] mask(%x : tensor<3x1x64xf32>)
       outs(%a, %m, %s : tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>)
       -> tensor<2x16xf32>, tensor<2xf32>, tensor<2xf32>
   return

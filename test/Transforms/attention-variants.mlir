@@ -19,15 +19,15 @@
 // SPLIT:           %[[LENGTH:.*]] = arith.index_cast
 // SPLIT:           %[[FIRST:.*]] = arith.index_cast
 // SPLIT:           %[[END:.*]] = arith.minsi %{{.*}}, %[[LENGTH]]
+// SPLIT:           %[[BEGIN:.*]] = affine.max {{.*}}(%[[FIRST]], %
 // SPLIT:           %[[FIRSTEND:.*]] = arith.minsi %c4, %[[END]]
-// SPLIT:           %[[BEGIN:.*]] = arith.minsi %{{.*}}, %[[END]]
+// SPLIT:           %[[MASK:.*]] = tensor.extract_slice %{{.*}}[0, %{{.*}}, %{{.*}}, 0] [1, 4, 1, %{{.*}}] [1, 1, 1, 1] : tensor<1x8x1x?xf16> to tensor<4x1x?xf16>
 // SPLIT:           %[[POSITION:.*]] = affine.apply {{.*}}(%[[FIRST]], %
-// SPLIT:           %[[MASK:.*]] = tensor.extract_slice %{{.*}}[0, %{{.*}}, %{{.*}}, 0] [1, 4, 1, %{{.*}}] [1, 1, 1, 1] : tensor<1x8x1x?xf16> to tensor<4x?xf16>
 // SPLIT:           kvq.partial_attention {{.*}} tokens[%c0 to %[[FIRSTEND]]]
-// SPLIT-SAME:        slopes(%[[SLOPES:.*]] from %[[POSITION]] : tensor<4xf32>) mask(%[[MASK]] : tensor<4x?xf16>) outs(%{{.*}}, %[[SINK]], %[[ONE]] :
+// SPLIT-SAME:        slopes(%[[SLOPES:.*]] : tensor<4xf32>) position[%[[POSITION]]] mask(%[[MASK]] : tensor<4x1x?xf16>) outs(%{{.*}}, %[[SINK]], %[[ONE]] :
 // SPLIT-SAME:        {softcap = 3.000000e+01 : f32}
 // SPLIT:           kvq.partial_attention {{.*}} tokens[%[[BEGIN]] to %[[END]]]
-// SPLIT-SAME:        slopes(%[[SLOPES]] from %[[POSITION]] : tensor<4xf32>) mask(%[[MASK]] : tensor<4x?xf16>)
+// SPLIT-SAME:        slopes(%[[SLOPES]] : tensor<4xf32>) position[%[[POSITION]]] mask(%[[MASK]] : tensor<4x1x?xf16>)
 // SPLIT:           math.log2
 
 // Score by score: softcap (30 log2(e)), then the slope times the distance, then
@@ -39,16 +39,17 @@
 // TILE-DAG:     %[[CAP:.*]] = arith.constant 43.2808495 : f32
 // TILE:         %[[FROM:.*]] = arith.subi %{{.*}}, %{{.*}} : index
 // TILE:           linalg.index 0
-// TILE:         ^bb0(%[[DISTANCE:.*]]: f32, %[[SLOPE:.*]]: f32, %[[M:.*]]: f16, %[[SCORE:.*]]: f32):
+// TILE:         ^bb0(%[[DISTANCE:.*]]: i32, %[[SLOPE:.*]]: f32, %[[M:.*]]: f16, %[[SCORE:.*]]: f32):
 // TILE-NEXT:      %[[QUOTIENT:.*]] = arith.divf %[[SCORE]], %[[CAP]]
 // TILE-NEXT:      %[[TANH:.*]] = math.tanh %[[QUOTIENT]]
 // TILE-NEXT:      %[[CAPPED:.*]] = arith.mulf %[[TANH]], %[[CAP]]
-// TILE-NEXT:      %[[FAR:.*]] = arith.mulf %[[SLOPE]], %[[DISTANCE]]
+// TILE-NEXT:      %[[TOKENS:.*]] = arith.sitofp %[[DISTANCE]]
+// TILE-NEXT:      %[[FAR:.*]] = arith.mulf %[[SLOPE]], %[[TOKENS]]
 // TILE-NEXT:      %[[BIASED:.*]] = arith.addf %[[CAPPED]], %[[FAR]]
 // TILE-NEXT:      %[[WIDE:.*]] = arith.extf %[[M]]
-// TILE-NEXT:      %[[ISHIDDEN:.*]] = arith.cmpf oeq, %[[WIDE]], %[[LOWEST]]
 // TILE-NEXT:      %[[ADDED:.*]] = arith.mulf %[[WIDE]], %[[LOG2E]]
 // TILE-NEXT:      %[[SUM:.*]] = arith.addf %[[BIASED]], %[[ADDED]]
+// TILE-NEXT:      %[[ISHIDDEN:.*]] = arith.cmpf oeq, %[[WIDE]], %[[LOWEST]]
 // TILE-NEXT:      arith.select %[[ISHIDDEN]], %[[LOWEST]], %[[SUM]]
 // The first exp2 weighs the old state.
 // TILE:         math.exp2

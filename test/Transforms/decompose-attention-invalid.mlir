@@ -1,4 +1,7 @@
 // RUN: kvq-opt %s --kvq-decompose-attention -verify-diagnostics
+// RUN: not kvq-opt %s --kvq-decompose-attention=dequantize-rows=-1 2>&1 | FileCheck %s
+
+// CHECK: kvq-decompose-attention: expected at least 1 row for tiles that become f32, or 0, got -1
 
 #f = #kvq.format<codes = i8, group = [1, 32], scale = f16>
 !c = !kvq.cache<1x8x?x128xf16, #f>

@@ -107,9 +107,9 @@ func.func @interleaved(%q: tensor<4x64xf32>, %k: !kc, %v: !vc, %b: index, %h: in
 // CHECK:       %[[EXACT:.+]] = kvq.load_tile {{.*}} -> tensor<?x64xbf16>
 // CHECK:       %[[QL:.+]] = tensor.extract_slice %[[QUERY]][0, 0] [4, 512] [1, 1]
 // CHECK:       linalg.generic {{.*}} ins(%[[QL]], %[[LATENT]] :
-// CHECK:       %[[QR:.+]] = tensor.extract_slice %[[QUERY]][0, 512] [4, 64] [1, 1]
 // CHECK:       tensor.extract_slice %[[EXACT]][0, 32] [%{{.+}}, 32] [1, 1]
 // CHECK:       %[[T:.+]]:2 = linalg.generic
+// CHECK:       %[[QR:.+]] = tensor.extract_slice %[[QUERY]][0, 512] [4, 64] [1, 1]
 // CHECK:       %[[QX:.+]] = tensor.extract_slice %[[QR]][0, 0] [4, 32] [1, 1]
 // CHECK:       %[[QY:.+]] = tensor.extract_slice %[[QR]][0, 32] [4, 32] [1, 1]
 // CHECK:       linalg.generic {{.*}} ins(%[[QX]], %[[T]]#0 :

@@ -15,17 +15,17 @@
 // CHECK:           %[[OLDEST:.*]] = affine.max #[[NEWEST]](%
 // CHECK:           %[[C4:.*]] = arith.constant 4 : index
 // CHECK:           %[[END:.*]] = arith.minsi %[[C4]], %[[SEEN]]
-// CHECK:           %[[BEGIN:.*]] = arith.minsi %[[OLDEST]], %[[SEEN]]
 // CHECK:           %[[A:.*]], %[[M:.*]], %[[S:.*]] = kvq.partial_attention {{.*}} tokens[%{{.*}} to %[[END]]]
-// CHECK:           kvq.partial_attention {{.*}} tokens[%[[BEGIN]] to %[[SEEN]]] {{.*}} outs(%[[A]], %[[M]], %[[S]] :
+// CHECK:           kvq.partial_attention {{.*}} tokens[%[[OLDEST]] to %[[SEEN]]] {{.*}} outs(%[[A]], %[[M]], %[[S]] :
 
 // SPLIT-LABEL: func.func @ring(
 // SPLIT:         scf.forall {{.*}}, %[[SPLIT:[a-z0-9]*]]) in
+// SPLIT:           affine.max
+// SPLIT:           %[[BEGIN:.*]] = affine.max
 // SPLIT:           %[[END:.*]] = arith.minsi
-// SPLIT:           %[[BEGIN:.*]] = arith.minsi
 // SPLIT:           arith.muli %[[SPLIT]]
 // SPLIT:           %[[A:.*]], %[[M:.*]], %[[S:.*]] = kvq.partial_attention
-// SPLIT:           %[[EXTENT:.*]] = affine.apply #{{.*}}(%[[BEGIN]], %
+// SPLIT:           %[[EXTENT:.*]] = affine.max #{{.*}}(%[[BEGIN]], %
 // SPLIT:           %[[OFFSET:.*]] = arith.muli %[[SPLIT]], %[[EXTENT]]
 // SPLIT:           arith.addi %[[BEGIN]], %[[OFFSET]]
 // SPLIT:           kvq.partial_attention {{.*}} outs(%[[A]], %[[M]], %[[S]] :

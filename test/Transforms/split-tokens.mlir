@@ -35,18 +35,17 @@
 // With splits, the partial states go to a workspace first, and are merged in
 // order after.
 //
-// SPLIT-DAG: #[[$EXTENT:.+]] = affine_map<(d0) -> (d0 ceildiv 4)>
+// SPLIT-DAG: #[[$EXTENT:.+]] = affine_map<(d0) -> (d0 ceildiv 4, 0)>
 // SPLIT-LABEL: func @decode(
 // SPLIT-DAG: %[[ACC:.+]] = tensor.empty() : tensor<4x2x8x3x4x64xf32>
 // SPLIT-DAG: %[[ROWS:.+]] = tensor.empty() : tensor<4x2x8x3x4xf32>
 // SPLIT: %[[PARTS:.+]]:3 = scf.forall (%[[B:.+]], %[[H:.+]], %[[I:.+]], %[[S:.+]]) in (2, 8, 3, 4) shared_outs(%{{.+}} = %[[ACC]], %{{.+}} = %[[ROWS]], %{{.+}} = %[[ROWS]])
 // SPLIT: %[[N:.+]] = affine.max
-// SPLIT: %[[EXTENT:.+]] = affine.apply #[[$EXTENT]](%[[N]])
+// SPLIT: %[[EXTENT:.+]] = affine.max #[[$EXTENT]](%[[N]])
 // SPLIT: %[[LO:.+]] = arith.muli %[[S]], %[[EXTENT]]
 // SPLIT: %[[HI:.+]] = arith.addi %[[LO]], %[[EXTENT]]
-// SPLIT: %[[BEGIN:.+]] = arith.minui %[[LO]], %[[N]]
-// SPLIT: %[[END:.+]] = arith.minui %[[HI]], %[[N]]
-// SPLIT: kvq.partial_attention {{.*}} tokens[%[[BEGIN]] to %[[END]]]
+// SPLIT: %[[END:.+]] = arith.minsi %[[N]], %[[HI]]
+// SPLIT: kvq.partial_attention {{.*}} tokens[%[[LO]] to %[[END]]]
 // SPLIT: tensor.parallel_insert_slice %{{.+}} into %{{.+}}[%[[S]], %[[B]], %[[H]], %[[I]], 0, 0] [1, 1, 1, 1, 4, 64]
 // SPLIT: scf.forall (%{{.+}}, %{{.+}}, %{{.+}}) in (2, 8, 3)
 // SPLIT: kvq.merge_partials ins(%{{.+}}, %{{.+}}, %{{.+}} : tensor<4x4x64xf32>, tensor<4x4xf32>, tensor<4x4xf32>)

@@ -352,11 +352,16 @@ def test_attention_without_tokens_is_zero():
 
 
 def test_one_kernel_serves_every_capacity_and_query_length():
+    """Of one number of query tokens in a work item: 1, and 32 for most long prompts with these heads."""
     k, v = filled(length=10, capacity=16), filled(length=10, capacity=16)
     kvq.attention(tokens(1, 4, 1, 64), k, v)
+    kvq.attention(tokens(1, 4, 32, 64), k, v)
     before = len(compiler._kernels)
     k, v = filled(length=300, capacity=512), filled(length=300, capacity=300)
-    kvq.attention(tokens(1, 4, 5, 64), k, v)
+    kvq.attention(tokens(1, 4, 1, 64), k, v)
+    for queries in (64, 95, 250):
+        kvq.attention(tokens(1, 4, queries, 64), k, v)
+    kvq.attention(tokens(1, 4, 5, 64), k, v, query_tile=32)
     assert len(compiler._kernels) == before
 
 
@@ -368,6 +373,8 @@ def test_one_kernel_serves_every_capacity_and_query_length():
         (tokens(1, 4, 1, 32), {}, kvq.Error, "head_dim 64, got 32"),
         (tokens(1, 5, 1, 64), {}, kvq.Error, "5 query heads are not a multiple of 2 KV heads"),
         (tokens(1, 4, 1, 64), dict(splits=0), kvq.Error, "at least 1 split, got 0"),
+        (tokens(1, 4, 1, 64), dict(query_tile=0), kvq.Error, "a query_tile of at least 1 token, got 0"),
+        (tokens(1, 4, 1, 64), dict(query_tile=4097), kvq.Error, "1 to 4096 query tokens in a work item, or 0, got 4097"),
         (tokens(1, 4, 1, 64), dict(scale=float("nan")), kvq.Error, "finite scale, got nan"),
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 1, 32), np.float32)), kvq.Error, r"\(1, 4, 1, 64\), got .*32\)"),
         (tokens(1, 4, 1, 64), dict(out=np.zeros((1, 4, 1, 64))), kvq.Error, "float32 .*, got float64"),

@@ -225,6 +225,9 @@ def test_queries_that_see_nothing(cache):
         ("schedules=/nowhere cpu=znver3", "schedules of '/nowhere': No such file"),
         ("splits=9223372036854775807", "9223372036854775807"),
         ("splits=many", "splits=many"),
+        ("query-tile=-1", "1 to 4096 query tokens in a work item, or 0, got -1"),
+        ("query-tile=9223372036854775807", "9223372036854775807"),
+        ("dequantize-rows=-1", "at least 1 row for tiles that become f32, or 0, got -1"),
         ("wings=2", "wings"),
     ],
 )

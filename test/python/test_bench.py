@@ -62,6 +62,7 @@ def test_cpu_shapes(capsys, tmp_path):
     assert result["shape"] == {"batch": 3, "query_heads": 8, "kv_heads": 8, "queries": 4}
     keys = result["seconds"]["median"] * 1e9 / (result["nanoseconds"] * 8 * 4)  # of all sequences
     assert 150 <= round(keys) <= 300
+    assert result["newest_ratio"]["lower_quartile"] > 0  # the four beside the newest alone
 
 
 def test_cpu_several_shapes(capsys, tmp_path):
@@ -75,6 +76,7 @@ def test_cpu_several_shapes(capsys, tmp_path):
     assert len(titles) == len(set(titles)) == 8 and text.count("tokens threads") == 8
     assert "6 query heads over 2 KV heads, head dim 128, 2 query tokens in float32, 2 sequences" in text
     assert figure.stat().st_size > 40_000
+    assert text.count("of one query") == 4 + 1  # the tables of several queries, and what it means
 
 
 def test_cpu_grown(capsys):

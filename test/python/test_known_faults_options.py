@@ -13,7 +13,7 @@ from pathlib import Path
 import kvq_mlir as kvq
 import pytest
 from kvq_mlir import _kvq
-from kvq_mlir.ir.decode_step import append_one, attend_to_one
+from kvq_mlir.ir.decode_step import append_one, attend
 
 ROOT = Path(__file__).parents[2]
 KVQ_OPT = Path(_kvq.__file__).parents[2] / "bin/kvq-opt"
@@ -33,7 +33,7 @@ def lowered(fmt: str, windows: str = "") -> str:
     """An append to a cache and attention over it, as structured ops."""
     entries = [f"<side = {side}, format = {_named(fmt)}{windows}>" for side in ("keys", "values")]
     found = outcome(append_one(SHAPE, "f16", "keys", entries[0]), TILE)
-    return found + outcome(attend_to_one(SHAPE, 2, "f16", entries), TILE)
+    return found + outcome(attend(SHAPE, 2, "f16", entries), TILE)
 
 
 def lowered_keys(fmt: str) -> str:
@@ -267,6 +267,14 @@ PARTIAL = (
     "-> tensor<2x64xf32>, tensor<2xf32>, tensor<2xf32>",
     "%0#0 : tensor<2x64xf32>",
 )
+PARTIAL_QUERIES = (
+    "%q: tensor<4x64xf32>, %c: !c, %i: index, %m: tensor<4xf32>",
+    "%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x64xf32>, !c, !c) at [%i, %i] tokens [%i to %i] "
+    "flushed [%i, %i] slopes(%m : tensor<4xf32>) position [%i] outs(%q, %m, %m : tensor<4x64xf32>, tensor<4xf32>, "
+    "tensor<4xf32>) {{key_region = #kvq.region<codes>, value_region = #kvq.region<codes>, tile = 8{0}}} "
+    "-> tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>",
+    "%0#0 : tensor<4x64xf32>",
+)
 LOAD = (
     "%c: !c, %b: index, %lo: index, %hi: index",
     "%0 = kvq.load_tile %c {0} : !c -> tensor<?x64xf16>",
@@ -381,6 +389,12 @@ OP_ATTRIBUTES = {
         *(PARTIAL_PAGED, "", ", within_pages"),
         "func.func(kvq-decompose-attention)",
     ),
+    "partial_attention.query_tokens": (
+        *(PARTIAL_QUERIES, ", query_tokens = 2", ", query_tokens = 4"),
+        "func.func(kvq-decompose-attention)",
+    ),
+    "partial_attention.causal": (PARTIAL_QUERIES, "", ", causal", "func.func(kvq-decompose-attention)"),
+    "partial_attention.window": (PARTIAL_QUERIES, "", ", window = 9", "func.func(kvq-decompose-attention)"),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.as_tile": (
@@ -404,7 +418,7 @@ def attributes_in_td() -> set[str]:
     """ "op.attribute" of each op of the dialect."""
     text = "".join((ROOT / f"include/kvq/IR/KVQ{level}Ops.td").read_text() for level in ("Value", "Cache", "Tile"))
     arguments = re.compile(r"let arguments = \(ins(.*?)\);", re.DOTALL)
-    attribute = re.compile(r"(?:Attr\w*(?:<\[?\w+\]?>+)?|FormatInterface|Prop\w*):\$(\w+)")
+    attribute = re.compile(r'(?:Attr\w*(?:<\[?[\w, "]+\]?>+)?|FormatInterface|Prop\w*):\$(\w+)')
     (shared,) = (attribute.findall(arguments.search(text[text.index("class KVQ_ValueOp") :])[1]),)
     found = set()
     for definition in re.split(r"\ndef ", text)[1:]:
@@ -449,8 +463,9 @@ def test_misspelt_attributes_are_rejected(op):
 
 # --- options of passes and pipelines ---------------------------------------------------------------------------------
 
-STEP = attend_to_one((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}, recent = 40>"])
-GPU_STEP = attend_to_one((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"])  # workgroup memory is small
+STEP = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}, recent = 40>"])
+GPU_STEP = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"])  # workgroup memory is small
+PROMPT = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"], queries=4)
 KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"
 # As the pipelines, without schedules, which go before options.
 BY_HAND = (
@@ -490,10 +505,17 @@ OPTIONS = {
     "convert-kvq-to-vector.vector-width": (f"{BUFFERS},func.func(convert-kvq-to-vector{{}})", "8", "16"),
     "kvq-attach-nvvm-target.chip": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "sm_80", "sm_90a"),
     "kvq-attach-nvvm-target.ptx": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "80", "84"),
+    "kvq-decompose-attention.dequantize-rows": (
+        "kvq-apply-policy,func.func(kvq-split-tokens{query-tile=4},kvq-tile-attention,kvq-decompose-attention{})",
+        *("0", "16"),
+    ),
+    "kvq-split-tokens.query-tile": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "0"),
     "kvq-split-tokens.splits": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "2"),
     "kvq-tile-attention.tile-tokens": (
         *("kvq-apply-policy,func.func(kvq-split-tokens,kvq-tile-attention{})", "64", "32"),
     ),
+    "kvq-tile-pipeline.dequantize-rows": ("kvq-tile-pipeline{query-tile=4 {}}", "0", "16"),
+    "kvq-tile-pipeline.query-tile": ("kvq-tile-pipeline{}", "2", "4"),
     "kvq-expand-floats.fma": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
     "kvq-expand-floats.half": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
     "kvq-expand-floats.rounding": (f"{VECTORS},func.func(kvq-expand-floats{{}})", "0", "1"),
@@ -514,6 +536,8 @@ OPTIONS = {
         *(f"{BY_HAND},func.func(convert-kvq-to-vector,kvq-prefetch-tiles{{}})", "1", "2"),
     ),
     "kvq-cpu-pipeline.byte-products": ("kvq-cpu-pipeline{tile-tokens=16 {}}", "none", "avxvnni"),
+    "kvq-cpu-pipeline.dequantize-rows": ("kvq-cpu-pipeline{}", "16", "17"),
+    "kvq-cpu-pipeline.query-tile": ("kvq-cpu-pipeline{}", "0", "2"),
     "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
     "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{}", "64", "128"),
     "kvq-nvvm-pipeline.chip": ("kvq-nvvm-pipeline{}", "sm_80", "sm_90a"),
@@ -538,6 +562,8 @@ TESTED_IN_LIT = {
     *("kvq-tile-pipeline.schedules", "kvq-tile-pipeline.cpu", "kvq-cpu-pipeline.schedules", "kvq-cpu-pipeline.cpu"),
 }
 REJECTED = {
+    "query-tile": ("-1", "1 to 4096 query tokens"),
+    "dequantize-rows": ("-1", "at least 1 row"),
     "splits": ("-1", "got -1"),
     "tile-tokens": ("-1", "got -1"),
     "prefetch": ("17", "got 17"),
@@ -580,6 +606,8 @@ def step_for(name: str) -> str:
         return APPEND_STEP
     if "byte-products" in name:
         return BYTES_STEP
+    if "query-tile" in name or "dequantize-rows" in name:
+        return PROMPT
     return GPU_STEP if "gpu" in name or "nvvm" in name else STEP
 
 

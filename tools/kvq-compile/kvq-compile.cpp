@@ -77,6 +77,10 @@ static cl::opt<std::string>
     schedules("schedules",
               cl::desc("Schedules that `python -m kvq_mlir tune` has written"),
               cl::value_desc("file"), cl::cat(category));
+static cl::opt<int64_t> queryTile(
+    "query-tile",
+    cl::desc("Query tokens in a work item (0: by how many there are)"),
+    cl::init(getDefaults().queryTile), cl::cat(category));
 static cl::opt<int64_t>
     vectorWidth("vector-width",
                 cl::desc("Elements of f32 in a vector register (default: the "
@@ -143,6 +147,7 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
     options.prefetch = prefetch;
   options.threads = threads;
   options.schedules = schedules;
+  options.queryTile = queryTile;
   options.openMP = openMP;
   kvq::CPUTarget processor = kvq::CPUTarget::get(cpu, features, target);
   auto machine = processor.createTargetMachine();
@@ -175,6 +180,10 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   if (openMP)
     return llvm::createStringError("--openmp: expected with --emit=llvm, "
                                    "asm or obj; a GPU has threads of its own");
+  if (queryTile.getNumOccurrences() != 0)
+    return llvm::createStringError("--query-tile: expected with --emit=llvm, "
+                                   "asm or obj; a block of a GPU has one query "
+                                   "token");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &prefetch, &threads, &schedules})
     if (option->getNumOccurrences() != 0)
@@ -227,6 +236,9 @@ static llvm::Error compile() {
        {&splits, &tileTokens, &vectorWidth, &blockSize, &threads})
     if (llvm::Error error = checkAtLeastOne(*option))
       return error;
+  if (queryTile < 0)
+    return llvm::createStringError("--query-tile: expected at least 0, got " +
+                                   llvm::Twine(queryTile.getValue()));
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputName, /*IsText=*/true);
   if (!input)
     return llvm::createStringError("cannot read '" + inputName +

@@ -38,12 +38,18 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     Where tables of RoPE are given, k[t] is the key of token t turned by row t of
     them, as in `kvq.attention`.
 
+    Rows are those of `query_tokens` = n query tokens that follow each other, for
+    each query head one after the other: row r is token r mod n of its head, at
+    P[r] = `position` + r mod n.
+
     What may be done to a score s[r, t], in this order: `bias[r]` is added;
     `softcap` c makes it c tanh(s / c), both in the log2 domain;
-    `slopes[r] * (t - position)` is added, slopes in the log2 domain; and
-    `mask[r, t]`, `rows x tokens` or `1 x tokens` for all rows, t a token of the
-    sequence: a float of the natural domain, or an i8 that is 0 for a token to
-    hide. A token whose score is -inf contributes nothing, whatever it holds.
+    `slopes[r] * (t - P[r])` is added, slopes in the log2 domain; and the element of
+    `mask`, `heads x query tokens x tokens` or with 1 for all heads, t a token of the
+    sequence: a float of the natural domain, or an i8 that is 0 for a token to hide. The
+    mask may have fewer query tokens: the rows of the others are padding. With `causal`
+    tokens t > P[r] are hidden, with `window = W` those t <= P[r] - W. A token that is
+    hidden or whose score is -inf contributes nothing, whatever it holds.
 
     With `value_channels = [begin, end]` values are these channels of a value
     row, and acc has as many.
@@ -73,8 +79,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     Errors: a query that is not a static `rows x head_dim` of f32 with the keys'
     head_dim; keys and values of different batch or KV heads; `acc` other than
     `rows x channels` of the values; `max`, `sum`, `bias`, `slopes` or `mask` for
-    other rows; slopes without a position; `value_channels` that `kvq.attention`
-    would refuse; results of other types than the initial state; one region without
+    other rows; a number of query tokens that does not divide the rows; a window of
+    fewer than one token; a position missing for slopes, `causal` or `window`, or given
+    without them; `value_channels` that `kvq.attention` would refuse; results of other types than the initial state; one region without
     the other; a tile of fewer than one token; a page table missing for a paged
     cache or given for another; `within_pages` without codes that lie in pages;
     `query_codes` other than i8 and i16, or without integer codes on either side;
@@ -105,6 +112,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     OptionalAttr<F32Attr>:$softcap,
     OptionalAttr<DenseI64ArrayAttr>:$value_channels,
     OptionalAttr<KVQ_RopeStyleAttr>:$rope_style,
+    DefaultValuedAttr<I64Attr, "1">:$query_tokens,
+    UnitAttr:$causal,
+    OptionalAttr<I64Attr>:$window,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile,
@@ -122,7 +132,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
     (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    (`slopes` `(` $slopes^ `from` $position `:` type($slopes) `)`)?
+    (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
+    (`position` `[` $position^ `]`)?
     (`mask` `(` $mask^ `:` type($mask) `)`)?
     (`rope` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
@@ -132,6 +143,10 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable();
+    /// Whether rows see tokens of the range or not by where they stand.
+    bool hidesByPosition() { return getCausal() || getWindow(); }
+    /// Whether some tokens may be hidden from some rows.
+    bool hidesTokens() { return hidesByPosition() || getMask(); }
   }];
 }
 

@@ -16,6 +16,14 @@
 
 namespace mlir::kvq {
 
+/// What is done with the rows of work items.
+struct RowSchedule {
+  /// Query tokens in an item; 0: by how many there are.
+  int64_t queryTile = 1;
+  /// Least rows of an item whose tiles become f32 once for all; 0: none.
+  int64_t dequantizeRows = 0;
+};
+
 /// Options of `kvq-tile-pipeline`: what schedules are made from.
 struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> splits{
@@ -36,6 +44,15 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> threads{
       *this, "threads", llvm::cl::desc("Threads that a call runs on"),
       llvm::cl::init(1)};
+  PassOptions::Option<int64_t> queryTile{
+      *this, "query-tile",
+      llvm::cl::desc("Query tokens in a work item (0: by how many there are)"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> dequantizeRows{
+      *this, "dequantize-rows",
+      llvm::cl::desc("Least rows of a work item whose tiles become f32 once for "
+                     "all rows (0: none)"),
+      llvm::cl::init(16)};
   PassOptions::Option<int64_t> vectorWidth{
       *this, "vector-width",
       llvm::cl::desc("Elements of f32 in a vector register"),
@@ -136,7 +153,8 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
 /// the GPU pipeline both begin with it: the target is what layouts that are
 /// left open are chosen for, and schedules.
 void buildTilePipeline(OpPassManager &pm, LayoutTarget target,
-                       const AssignSchedulePassOptions &schedule);
+                       const AssignSchedulePassOptions &schedule,
+                       const RowSchedule &rows);
 
 /// Tensors to buffers, over function borders, in place. Scratch of a static
 /// size comes to lie on the stack; what stays on the heap is freed. Results

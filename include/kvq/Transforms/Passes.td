@@ -295,10 +295,25 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     token gives 0. Sinks are the state that items start from, or that their splits
     are merged into.
 
+    Of more than 64 query heads to a KV head, the most that divide them are in an
+    item.
+
     With more than one split (flash decoding) the items are those of (sequence,
     KV head, query token, split). Their states go to a workspace, and a second
     `scf.forall` merges them in order by `kvq.merge_partials`. A split holds
     ceil(tokens / splits) tokens, so that borders depend on nothing else.
+
+    With `query-tile` = n items have n query tokens that follow each other, and
+    their rows are the n tokens of the first query head, then those of the next: they
+    share each tile of the caches. A range is then what the first or the last of them
+    sees, and `kvq.partial_attention` hides, by where a row's query stands, what
+    causality (`causal`) or the window (`window`) keeps from it. In the last item rows
+    may be padding: zeros, of which nothing is stored. 0 chooses n for a static number
+    of query tokens: the power of two with the least work, padding included, where an
+    item costs as much as 4 rows beside its own, with at most 64 rows and rows of at
+    most 8192 channels in all (query and accumulator are 32 KB each then); one query
+    token for a dynamic number, as decoding has it
+    (test/Transforms/split-query-tokens.mlir).
 
     The op's `schedule` goes before the option. Its tile becomes that of
     `kvq.partial_attention`, its vector width and prefetch distance the function's
@@ -328,15 +343,18 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     ```
 
     Errors: attention over a float tensor, which has no lowering of its own;
-    fewer than one split; a cache whose layout is open (`layout = auto`); schedules
-    of one function with different vector widths or prefetch distances.
+    fewer than one split; fewer than 0 or more than 4096 query tokens in an item; a
+    cache whose layout is open (`layout = auto`); schedules of one function with
+    different vector widths or prefetch distances.
 
-    Numerics: reassociates f32 sums over tokens; the same number of splits
-    gives the same bits.
+    Numerics: reassociates f32 sums over tokens; the same numbers of splits and of
+    query tokens in an item give the same bits.
   }];
   let options = [
     Option<"splits", "splits", "int64_t", /*default=*/"1",
-           "Token ranges of a query token, attended to independently">
+           "Token ranges of a query token, attended to independently">,
+    Option<"queryTile", "query-tile", "int64_t", /*default=*/"1",
+           "Query tokens in a work item (0: by how many there are)">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -446,15 +464,29 @@ def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {
     // results: %acc2, %state#1, %sum1
     ```
 
+    Work items of at least `dequantize-rows` rows have their rows side by side: the
+    query is transposed, once before the loops over tiles, and with it scores and
+    probabilities are `tokens x rows`. So rows fill the lanes of vectors, and no sum is
+    taken over lanes. A tile is widened to f32 then as it is loaded, exact tokens too,
+    and `kvq-fold-scales` leaves it: what it costs is shared by all rows, where scales
+    and codes in a contraction cost something for each of them. Items with
+    `query_codes` stay as they are.
+
     Errors: a `kvq.partial_attention` without tile bound and regions.
 
     Numerics: as the ops define; products and sums of attention may be contracted
     to multiply-adds (`fastmath<contract>`).
   }];
+  let options = [
+    Option<"dequantizeRows", "dequantize-rows", "int64_t", /*default=*/"0",
+           "Least rows of a work item whose tiles become f32 once for all rows (0: "
+           "none)">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def FoldScalesPass : Pass<"kvq-fold-scales"> {

@@ -55,8 +55,10 @@ public:
   SmallVector<Value> indices(OpOperand *operand, const Point &point);
 
 private:
-  Value loadFromPairs(MemRefType type, Value memref, SmallVector<Value> at,
+  Value loadPairs(OpOperand *operand, const Point &point, int64_t neighbour);
+  Value loadFromPairs(OpOperand *operand, const Point &point,
                       int64_t neighbour);
+  Value emitBytesOfPairs(Operation *op, const Point &point);
   Value axisIndex(unsigned axis, const Point &point);
   Value vectorIndex(unsigned axis, const Point &point);
   Value emitSum(Operation *op, const Point &point, ValueRange accumulators);

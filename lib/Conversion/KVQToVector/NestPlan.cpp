@@ -207,13 +207,23 @@ namespace {
 /// latency that too few accumulators leave exposed.
 class BlockSearch {
 public:
-  explicit BlockSearch(NestPlan &plan) : plan(plan), sizes(plan.kinds.size()) {
+  BlockSearch(NestPlan &plan, int64_t vectorWidth)
+      : plan(plan), sizes(plan.kinds.size()) {
     for (OpOperand *operand : plan.op.getDpsInputOperands()) {
       if (!isa<MemRefType>(operand->get().getType()))
         continue;
       inputs.push_back({plan.axesOf(operand), loadCost(operand)});
     }
     limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
+    isDense = plan.hasReduction() && plan.laneAxis && !plan.reducesLanes() &&
+              llvm::hasNItems(plan.op.getBody()->without_terminator(), 2) &&
+              llvm::all_of(plan.op->getOperandTypes(), [](Type type) {
+                return getElementTypeOrSelf(type).isF32();
+              });
+    // Processors with vectors of 512 bits have 32 of them, others mostly 16.
+    registers = vectorWidth >= 16 ? 32 : 16;
+    if (isDense)
+      limit = registers * 3 / 4;
     // A conversion counts with its load, and a multiply-add is one op.
     bodyCost = -2.0;
     for (Operation &op : plan.op.getBody()->without_terminator())
@@ -273,7 +283,60 @@ private:
                                               static_cast<uint64_t>(size));
   }
 
+  /// Registers that a block takes: its accumulators, the vectors that points
+  /// share, and one for an element that all lanes read.
+  int64_t countRegisters(int64_t points) {
+    int64_t count = points + 1;
+    for (auto &[axes, cost] : inputs) {
+      if (!axes[*plan.laneAxis])
+        continue;
+      int64_t vectors = 1;
+      for (unsigned axis = 0; axis < axes.size(); ++axis)
+        if (axes[axis])
+          vectors *= sizes[axis];
+      count += vectors;
+    }
+    return count;
+  }
+
+  /// Cycles that a step of a dense block takes, with what is left of extents
+  /// that are no multiples of its sizes: two multiply-adds and two loads a cycle,
+  /// and one multiply-add of each accumulator in four, of which a few more keep
+  /// both units busy. `actual` has the sizes before `axis`.
+  double timeBlocks(unsigned axis, SmallVector<int64_t> &actual) {
+    if (axis == sizes.size()) {
+      auto product = [&](const llvm::SmallBitVector &axes) {
+        int64_t count = 1;
+        for (unsigned index : axes.set_bits())
+          count *= actual[index];
+        return static_cast<double>(count);
+      };
+      double loads = 0;
+      for (auto &[axes, cost] : inputs)
+        loads += product(axes);
+      double points = product(llvm::SmallBitVector(sizes.size(), true));
+      return std::max({points / 2, loads / 2, 4.5});
+    }
+    int64_t extent = plan.extents[axis], size = sizes[axis];
+    actual[axis] = size;
+    double time = timeBlocks(axis + 1, actual);
+    if (size == 1 || ShapedType::isDynamic(extent))
+      return time;
+    int64_t steps = std::max<int64_t>(extent / plan.step(axis), 1);
+    time *= steps / size;
+    if (steps % size != 0) {
+      actual[axis] = steps % size;
+      time += timeBlocks(axis + 1, actual);
+    }
+    return time * size / steps;
+  }
+
   void consider(int64_t points) {
+    if (isDense && countRegisters(points) > registers)
+      return;
+    SmallVector<int64_t> actual(sizes.size(), 1);
+    if (isDense)
+      return take(timeBlocks(0, actual) / points);
     double throughput = bodyCost;
     for (auto &[axes, cost] : inputs) {
       double sharedBy = 1.0;
@@ -291,6 +354,10 @@ private:
         covered *= size;
       cost = std::max(cost, 4.0 / covered);
     }
+    take(cost);
+  }
+
+  void take(double cost) {
     // Larger blocks are longer code: they have to pay.
     if (cost >= 0.97 * best)
       return;
@@ -299,7 +366,9 @@ private:
   }
 
   NestPlan &plan;
-  int64_t limit;
+  int64_t limit, registers;
+  /// Whether points are multiply-adds of f32 alone, along parallel lanes.
+  bool isDense;
   double bodyCost;
   /// Whether an accumulator is updated more than once.
   bool hasChain = false;
@@ -394,7 +463,7 @@ FailureOr<NestPlan> kvq::planNest(linalg::GenericOp op, int64_t vectorWidth,
   plan.integerSum = matchIntegerSum(plan);
   chooseLaneAxis(plan, vectorWidth);
   choosePairAxis(plan);
-  BlockSearch(plan).run();
+  BlockSearch(plan, vectorWidth).run();
   if (plan.integerSum && plan.integerSum->pairAxis &&
       plan.integerSum->pairAxis != plan.laneAxis)
     plan.block[*plan.integerSum->pairAxis] = plan.integerSum->neighbours;

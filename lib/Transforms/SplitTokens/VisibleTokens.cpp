@@ -32,13 +32,12 @@ OpFoldResult VisibleTokens::getPosition() {
   if (op.getPositions())
     return affine::makeComposedFoldedAffineApply(
         b, loc, AffineMap::get(2, 0, d0 + d1),
-        {OpFoldResult(loadCount(b, loc, op.getPositions(), sequence)),
-         OpFoldResult(token)});
+        {OpFoldResult(loadCount(b, loc, op.getPositions(), sequence)), token});
   OpFoldResult queryTokens =
       tensor::getMixedSize(b, loc, op.getQuery(), /*dim=*/2);
   return affine::makeComposedFoldedAffineApply(
       b, loc, AffineMap::get(3, 0, d0 - d1 + d2),
-      {OpFoldResult(getLength()), queryTokens, OpFoldResult(token)});
+      {OpFoldResult(getLength()), queryTokens, token});
 }
 
 /// Behind the last token that may be seen: the sequence's or, with causality,
@@ -62,49 +61,52 @@ Value VisibleTokens::getEnd() {
 /// beside is gone.
 SmallVector<VisibleTokens::Limit> VisibleTokens::getLimits() {
   SmallVector<Limit> limits;
-  auto add = [&](int64_t first, OpFoldResult origin, int64_t back) {
+  auto add = [&](int64_t first, OpFoldResult origin, int64_t back,
+                 bool slides) {
     AffineExpr d0 = b.getAffineDimExpr(0);
     AffineMap map = AffineMap::get(
         1, 0, {d0 - back, b.getAffineConstantExpr(first)}, b.getContext());
     Value newest = getValueOrCreateConstantIndexOp(
         b, loc, affine::makeComposedFoldedAffineMax(b, loc, map, {origin}));
-    limits.push_back({first, newest});
+    limits.push_back({first, newest, slides});
   };
   auto key = cast<CacheType>(op.getKey().getType());
   if (key.isRing())
-    add(key.getKeepFirst(), getLength(), key.getNewestTokens());
+    add(key.getKeepFirst(), getLength(), key.getNewestTokens(),
+        /*slides=*/false);
   if (IntegerAttr window = op.getWindowAttr())
-    add(op.getWindowFirst().value_or(0), getPosition(), window.getInt() - 1);
+    add(op.getWindowFirst().value_or(0), getPosition(), window.getInt() - 1,
+        /*slides=*/true);
   return limits;
 }
 
 /// With two limits, what is among the first tokens of one and the newest of the
-/// other is a range between the first of both and the newest of both.
-SmallVector<std::pair<Value, Value>> VisibleTokens::getRanges() {
+/// other is a range between the first of both and the newest of both. It begins
+/// with the newest of the limit that has fewer first tokens: those of the other
+/// one lie behind its first, where the range ends.
+SmallVector<VisibleRange> VisibleTokens::getRanges() {
   Value end = getEnd();
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   SmallVector<Limit> limits = getLimits();
   if (limits.empty())
     return {{zero, end}};
-  SmallVector<std::pair<Value, Value>> ranges;
-  auto min = [&](Value left, Value right) -> Value {
-    return arith::MinSIOp::create(b, loc, left, right);
-  };
-  auto getFirst = [&](int64_t tokens) {
-    return min(arith::ConstantIndexOp::create(b, loc, tokens), end);
+  SmallVector<VisibleRange> ranges;
+  auto getFirst = [&](int64_t tokens) -> Value {
+    return arith::MinSIOp::create(
+        b, loc, arith::ConstantIndexOp::create(b, loc, tokens), end);
   };
   Limit one = limits.front(), other = limits.back();
-  auto [fewer, more] = std::minmax(one.first, other.first);
-  if (fewer > 0)
-    ranges.push_back({zero, getFirst(fewer)});
-  Value newest = one.newest;
-  if (limits.size() == 2) {
-    if (more > fewer) {
-      Value last = getFirst(more);
-      ranges.push_back({min(min(one.newest, other.newest), last), last});
-    }
-    newest = arith::MaxSIOp::create(b, loc, one.newest, other.newest);
+  if (other.first < one.first)
+    std::swap(one, other);
+  if (one.first > 0)
+    ranges.push_back({zero, getFirst(one.first)});
+  if (limits.size() == 1) {
+    ranges.push_back({one.newest, end, one.slides});
+    return ranges;
   }
-  ranges.push_back({min(newest, end), end});
+  if (other.first > one.first)
+    ranges.push_back({one.newest, getFirst(other.first), one.slides});
+  Value newest = arith::MaxSIOp::create(b, loc, one.newest, other.newest);
+  ranges.push_back({newest, end, /*slides=*/true});
   return ranges;
 }

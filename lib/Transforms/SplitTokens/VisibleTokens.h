@@ -15,18 +15,27 @@ namespace mlir::kvq {
 /// The element of `counts` for a sequence, as an index.
 Value loadCount(OpBuilder &b, Location loc, Value counts, Value sequence);
 
+/// Tokens that a query sees; none where the end is not behind the begin.
+struct VisibleRange {
+  Value begin, end;
+  /// Whether the begin is that of the query's window, if it is later than what
+  /// begins for all queries alike.
+  bool slides = false;
+};
+
 /// The tokens that query `token` of a sequence sees, by causality, window and
 /// ring.
 class VisibleTokens {
 public:
-  VisibleTokens(OpBuilder &b, AttentionOp op, Value sequence, Value token)
+  VisibleTokens(OpBuilder &b, AttentionOp op, Value sequence,
+                OpFoldResult token)
       : b(b), op(op), loc(op.getLoc()), sequence(sequence), token(token) {}
 
   /// The query's position in the sequence; negative where there are fewer
   /// tokens than queries.
   OpFoldResult getPosition();
-  /// What is seen as ranges, in order, of which some may be empty.
-  SmallVector<std::pair<Value, Value>> getRanges();
+  /// What is seen as ranges, in order, as many for every query.
+  SmallVector<VisibleRange> getRanges();
 
 private:
   /// Of all tokens those before `first`, which is no more than `newest`, and
@@ -34,6 +43,7 @@ private:
   struct Limit {
     int64_t first;
     Value newest;
+    bool slides;
   };
 
   Value getLength();
@@ -43,7 +53,8 @@ private:
   OpBuilder &b;
   AttentionOp op;
   Location loc;
-  Value sequence, token;
+  Value sequence;
+  OpFoldResult token;
 };
 
 } // namespace mlir::kvq

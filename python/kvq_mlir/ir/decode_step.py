@@ -34,12 +34,12 @@ func.func @append(%tokens: {tokens} {READ_ONLY}, %cache: {cache} {{kvq.side = #k
     )
 
 
-def attend_to_one(
-    shape: tuple[int, int, int], query_heads: int, element: str, entries: list[str], storage: str = ""
+def attend(
+    shape: tuple[int, int, int], query_heads: int, element: str, entries: list[str], storage: str = "", queries: int = 1
 ) -> str:
-    """@attention(query, keys, values, lengths, page table, out): one query token of each sequence."""
+    """@attention(query, keys, values, lengths, page table, out): some query tokens of each sequence."""
     batch, _, dim = shape
-    cache, query = _exact(shape, element, storage), f"tensor<{batch}x{query_heads}x1x{dim}xf32>"
+    cache, query = _exact(shape, element, storage), f"tensor<{batch}x{query_heads}x{queries}x{dim}xf32>"
     counts, table = f"tensor<{batch}xi64>", f"tensor<{batch}x?xi64>"
     pages = f" key_pages(%table : {table}) value_pages(%table : {table})" if "page" in storage else ""
     return _module(
