@@ -112,15 +112,8 @@ struct EntryFields {
 } // namespace
 
 static ParseResult parseSide(AsmParser &parser, EntryFields &fields) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  fields.side = symbolizeCacheSide(name);
-  if (!fields.side)
-    return parser.emitError(loc)
-           << "expected side keys or values, got '" << name << "'";
-  return success();
+  return parseSymbol(parser, "side keys or values", symbolizeCacheSide,
+                     fields.side.emplace());
 }
 
 Attribute PolicyEntryAttr::parse(AsmParser &parser, Type) {

@@ -86,6 +86,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
                         "vpdpbusd of up to 256 bits"),
              clEnumValN(::mlir::kvq::ByteProducts::AVX512VNNI, "avx512vnni",
                         "vpdpbusd of up to 512 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::Neon, "neon",
+                        "none, and none for sums of two either"),
              clEnumValN(::mlir::kvq::ByteProducts::NeonDot, "dotprod",
                         "sdot of 128 bits"),
              clEnumValN(::mlir::kvq::ByteProducts::NeonMixedDot, "i8mm",

@@ -91,6 +91,8 @@ struct CPUPipelineOptions : TilePipelineOptions {
                      "vpdpbusd of up to 256 bits"),
           clEnumValN(ByteProducts::AVX512VNNI, "avx512vnni",
                      "vpdpbusd of up to 512 bits"),
+          clEnumValN(ByteProducts::Neon, "neon",
+                     "none, and none for sums of two either"),
           clEnumValN(ByteProducts::NeonDot, "dotprod", "sdot of 128 bits"),
           clEnumValN(ByteProducts::NeonMixedDot, "i8mm", "usdot of 128 bits"))};
   PassOptions::Option<bool> expandHalf{

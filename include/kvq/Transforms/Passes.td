@@ -110,9 +110,10 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     head, token and channel, through whatever only moves elements: `tensor.cast`,
     `arith.extf` and `arith.truncf`, slices (of tokens, from a border of groups on,
     of heads, sequences, layers, channels that lie unpacked), reshapes, and
-    structured ops that copy: transposes, broadcasts. KV heads that are repeated for
-    their query heads are read once, where keys and values repeat them alike. Where
-    the axes lie in another order than a cache's, the components are transposed
+    structured ops that copy: transposes, broadcasts. Several axes of a cache may lie
+    on one of a tensor, heads and channels on that of a token's row, say. KV heads
+    that are repeated for their query heads are read once, where keys and values
+    repeat them alike. Where the axes lie in another order than a cache's, the components are transposed
     views of the buffers (`memref.transpose`): nothing is copied. Keys of an
     attention with tables of RoPE become a cache with `rope = pre`.
 
@@ -120,8 +121,9 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
 
     Arithmetic is (code - point) * scale, code * scale - point * scale or
     code * scale + minimum, in `arith` on tensors or in the bodies of structured ops.
-    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions,
-    joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
+    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions (what
+    `kvq-decompose-values` makes of integer codes, in any order within a row, is found
+    to be such), joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
     number: the bits of each channel are followed one by one, and the layout is the
     one in which they lie so. Unsigned codes less their middle are signed ones with a
     bias. What a scale is read at says which tokens, channels and heads share it;

@@ -102,6 +102,7 @@ private:
   }
   bool hasNeighbours() const;
   bool hasByteProducts() const;
+  Value multiplyNeighbours(Value left, Value right);
   Value callByteProducts(Value sum, Value bytes, Value signedBytes);
   Value addByteProducts(Value sum, const Point &point);
 
