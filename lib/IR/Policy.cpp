@@ -193,10 +193,11 @@ CacheType PolicyEntryAttr::getCacheType(EmitError emitError,
                   !getRecent() && !getResidual();
   if (isExempt)
     return cache;
-  return CacheType::getChecked(
-      emitError, getContext(), cache.getShape(), cache.getElementType(),
-      getRowFormat(), getExactFirst(), getRecent(), getResidual(),
-      cache.getPage(), cache.getRing(), cache.getKeepFirst());
+  return CacheType::getChecked(emitError, getContext(), cache.getShape(),
+                               cache.getElementType(), getRowFormat(),
+                               getExactFirst(), getRecent(), getResidual(),
+                               cache.getPage(), cache.getRing(),
+                               cache.getKeepFirst(), cache.getTokenMajor());
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,6 +36,13 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
       llvm::cl::desc(
           "Most tokens in a tile (0: by the file or the cost model)"),
       llvm::cl::init(0)};
+  PassOptions::Option<int64_t> headsInside{
+      *this, "heads-inside",
+      llvm::cl::desc(
+          "Tokens of which a work item reads all KV heads in turn, 0 "
+          "for a work item for each head (-1: by the file or the "
+          "cost model)"),
+      llvm::cl::init(-1)};
   PassOptions::Option<int64_t> prefetch{
       *this, "prefetch",
       llvm::cl::desc("How many tiles ahead lines are prefetched (-1: by the "

@@ -216,7 +216,8 @@ LogicalResult SideMatcher::makeCacheType(FormatInterface format,
   auto withShape = [&](auto make) {
     return make(ArrayRef<int64_t>(shape), elementType, format,
                 /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
-                /*page=*/std::nullopt, /*ring=*/std::nullopt, /*keepFirst=*/0);
+                /*page=*/std::nullopt, /*ring=*/std::nullopt, /*keepFirst=*/0,
+                /*tokenMajor=*/false);
   };
   if (failed(tracer.verify([&](function_ref<InFlightDiagnostic()> emitError) {
         return withShape([&](auto... parameters) {
