@@ -388,6 +388,24 @@ func.func @records_of_others(%q: tensor<1x2x1x64xf32>, %r: tensor<1x2x64x34xi8>,
   return %o : tensor<1x2x1x64xf32>
 }
 
+// Scales that are computed with the values.
+// REMARK: Function=computed | Reason="its scales are made by 'arith.mulf' with its values, not read"
+func.func @computed(%q: tensor<1x2x1x64xf32>, %c: tensor<1x2x64x64xi8>, %s: tensor<1x2x64xf32>, %z: tensor<1x2x64xi8>, %v: !kvq.cache<1x2x?x64xf32, #v>, %n: tensor<1xi64>)
+    -> tensor<1x2x1x64xf32> {
+  %x0 = tensor.empty() : tensor<1x2x64x64xf32>
+  %x = linalg.generic {indexing_maps = [#id, #row, #row, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%c, %s, %z : tensor<1x2x64x64xi8>, tensor<1x2x64xf32>, tensor<1x2x64xi8>) outs(%x0 : tensor<1x2x64x64xf32>) {
+  ^bb0(%in: i8, %scale: f32, %point: i8, %out: f32):
+    %f = arith.sitofp %in : i8 to f32
+    %square = arith.mulf %scale, %scale : f32
+    %y = arith.mulf %f, %square : f32
+    linalg.yield %y : f32
+  } -> tensor<1x2x64x64xf32>
+  %o = kvq.attention ins(%q, %x, %v : tensor<1x2x1x64xf32>, tensor<1x2x64x64xf32>, !kvq.cache<1x2x?x64xf32, #v>)
+      lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>) {scale = 0.125 : f32} -> tensor<1x2x1x64xf32>
+  return %o : tensor<1x2x1x64xf32>
+}
+
 // A difference of bytes, in bytes.
 // REMARK: Function=wraps | Reason="differences of its codes do not fit in 8 bits"
 func.func @wraps(%q: tensor<1x2x1x64xf32>, %c: tensor<1x2x64x64xi8>, %s: tensor<1x2x64xf32>, %z: tensor<1x2x64xi8>, %v: !kvq.cache<1x2x?x64xf32, #v>, %n: tensor<1xi64>)

@@ -333,6 +333,17 @@ ARITHMETIC = [
         lambda a: wide(a["c"]) / 128,
     ),
     Case(
+        "one scale that the host gives",
+        lambda r: {"c": i8(r, *SHAPE), "s": scales(r, 3)},
+        f"""
+  %two = arith.constant 2 : index
+  %e = tensor.extract %s[%two] : tensor<3xf32>
+  %w = tensor.splat %e : {ROWS}
+  %f = arith.sitofp %c : {C} to {ROWS}
+  %x = arith.mulf %f, %w : {ROWS}""",
+        lambda a: wide(a["c"]) * a["s"][2],
+    ),
+    Case(
         "a scale for each head",
         lambda r: {"c": i8(r, *SHAPE), "s": scales(r, HEADS)},
         generic("x", SHAPE, "f32", [("c", C, AXES), ("s", tensor((HEADS,), "f32"), "h")], SCALE_BODY),

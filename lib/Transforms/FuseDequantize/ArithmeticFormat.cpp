@@ -13,95 +13,10 @@
 
 #include "ArithmeticMatcher.h"
 #include "ComponentView.h"
+#include "TracedColumns.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
-
-//===----------------------------------------------------------------------===//
-// Columns
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Elements of the same tensor that differ in their column.
-struct TracedColumns {
-  /// Any of them, its columns being kChannels, from the lowest one on.
-  TracedElement element;
-  /// Of each, counted from the lowest.
-  SmallVector<int64_t> columns;
-
-  /// How many elements in a row have the same column, all columns being as
-  /// many; nothing where it is not so.
-  std::optional<int64_t> getGroup() const {
-    int64_t group = llvm::count(columns, 0), size = columns.size();
-    if (group == 0 || size % group != 0)
-      return std::nullopt;
-    for (auto [index, column] : llvm::enumerate(columns))
-      if (column != int64_t(index) / group)
-        return std::nullopt;
-    return group;
-  }
-};
-
-} // namespace
-
-/// The axes along which `elements` differ.
-static SmallVector<int64_t> getColumnAxes(ArrayRef<TracedElement> elements) {
-  SmallVector<int64_t> axes;
-  const TracedElement &first = elements.front();
-  for (size_t axis = 0; axis < first.indices.size(); ++axis)
-    if (llvm::any_of(elements, [&](const TracedElement &element) {
-          return element.indices[axis] != first.indices[axis];
-        }))
-      axes.push_back(axis);
-  return axes;
-}
-
-static FailureOr<TracedColumns> getColumns(ElementTracer &tracer,
-                                           ArrayRef<TracedElement> elements,
-                                           StringRef name) {
-  TracedColumns result = {elements.front(), {}};
-  for (const TracedElement &element : elements)
-    if (element.value != result.element.value)
-      return tracer.fail("its " + name + " come from several tensors");
-  if (!isa<RankedTensorType>(result.element.value.getType())) {
-    result.columns.assign(elements.size(), 0);
-    return result;
-  }
-  ArrayRef<int64_t> shape = getShape(result.element.value);
-  SmallVector<int64_t> axes = getColumnAxes(elements);
-  // Along one axis they are so far from the first one's place, wherever that
-  // is.
-  auto getPlace = [&](const TracedElement &element, int64_t axis) {
-    AffineExpr index = element.indices[axis];
-    if (axes.size() == 1)
-      index = tracer.simplify(index - elements.front().indices[axis]);
-    return getConstantIndex(index);
-  };
-  for (const TracedElement &element : elements) {
-    int64_t column = 0;
-    for (int64_t axis : axes) {
-      std::optional<int64_t> place = getPlace(element, axis);
-      if (!place || (axes.size() > 1 && ShapedType::isDynamic(shape[axis])) ||
-          axis - axes.front() >= int64_t(axes.size()))
-        return tracer.fail("the columns of its " + name + " are not known");
-      column = axes.size() > 1 ? column * shape[axis] + *place : *place;
-    }
-    result.columns.push_back(column);
-  }
-  int64_t first = *llvm::min_element(result.columns);
-  for (int64_t &column : result.columns)
-    column -= first;
-  AffineExpr index = getAffineDimExpr(kChannels, tracer.context) + first;
-  if (axes.size() == 1)
-    index = index + elements.front().indices[axes.front()];
-  for (int64_t axis : llvm::reverse(axes)) {
-    bool isOuter = axis == axes.front();
-    result.element.indices[axis] = isOuter ? index : index % shape[axis];
-    index = index.floorDiv(shape[axis]);
-  }
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // Codes
@@ -313,14 +228,28 @@ LogicalResult FormatFinder::findUnpackedCodes() {
   return success();
 }
 
+/// Whether `value` is computed for each element of a structured op, and so is
+/// nothing that a cache could have.
+static bool isComputedInBody(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isa_and_nonnull<linalg::LinalgOp>(op->getParentOp()) &&
+         !op->hasTrait<OpTrait::ConstantLike>();
+}
+
 FailureOr<FormatFinder::Metadata>
 FormatFinder::getMetadata(TracedElement TracedProduct::*member,
                           StringRef name) {
   auto elements = llvm::map_to_vector(
       products, [&](const TracedProduct &product) { return product.*member; });
-  for (const TracedElement &element : elements)
+  for (const TracedElement &element : elements) {
     if (!element.value)
       return tracer.fail("its channels have different arithmetic");
+    if (isComputedInBody(element.value))
+      return tracer.fail(
+          "its " + name + " are made by '" +
+          element.value.getDefiningOp()->getName().getStringRef() +
+          "' with its values, not read");
+  }
   FailureOr<TracedColumns> columns = getColumns(tracer, elements, name);
   if (failed(columns))
     return failure();

@@ -270,6 +270,21 @@ FailureOr<bool> ElementTracer::move(TracedElement &element) {
       return failure();
     return true;
   }
+  // One number for all elements, and one element as a number.
+  if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
+    element = {splat.getInput(), {}};
+    return true;
+  }
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    if (!llvm::all_of(extract.getIndices(), [](Value index) {
+          return getConstantIntValue(index).has_value();
+        }))
+      return false;
+    element = {extract.getTensor(), {}};
+    for (Value index : extract.getIndices())
+      element.indices.push_back(getConstant(*getConstantIntValue(index)));
+    return true;
+  }
   if (isa<linalg::LinalgOp>(op))
     return moveThroughStructured(element, cast<OpResult>(element.value));
   return false;
