@@ -75,6 +75,9 @@ private:
   Value loadPerHead(Value operand, double factor);
   Value countFlushed(CacheType cache, Value flushed);
   VisibleRange restrictToSplit(Value split, VisibleRange range);
+  void loadRows();
+  AttentionState attendToAll(ArrayRef<VisibleRange> ranges,
+                             const AttentionState &state);
   AttentionState attendTo(const VisibleRange &range,
                           const AttentionState &state);
   void storeOutput(const AttentionState &state, Value output);
