@@ -31,6 +31,7 @@ namespace {
 /// The parameters after the format.
 struct Parameters {
   std::optional<int64_t> exactFirst, recent, residual, page, ring, keepFirst;
+  bool tokenMajor = false;
 
   std::optional<int64_t> *find(StringRef name) {
     return llvm::StringSwitch<std::optional<int64_t> *>(name)
@@ -47,7 +48,8 @@ struct Parameters {
 } // namespace
 
 /// Parses `, exact_first = E`, `, recent = R`, `, residual = R`, `, page = P`,
-/// `, ring = W` and `, keep_first = F`, in any order, each once.
+/// `, ring = W`, `, keep_first = F` and `, token_major`, in any order, each
+/// once.
 static ParseResult parseParameters(AsmParser &parser, Parameters &parameters) {
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
@@ -55,15 +57,20 @@ static ParseResult parseParameters(AsmParser &parser, Parameters &parameters) {
     int64_t count;
     if (parser.parseKeyword(&name))
       return failure();
+    bool isFlag = name == "token_major";
     std::optional<int64_t> *parameter = parameters.find(name);
-    if (!parameter)
+    if (!parameter && !isFlag)
       return parser.emitError(loc) << "expected 'exact_first', 'recent', "
-                                      "'residual', 'page', 'ring' or "
-                                      "'keep_first', got '"
+                                      "'residual', 'page', 'ring', "
+                                      "'keep_first' or 'token_major', got '"
                                    << name << "'";
-    if (*parameter)
+    if (isFlag ? parameters.tokenMajor : parameter->has_value())
       return parser.emitError(loc)
              << "parameter '" << name << "' is given twice";
+    if (isFlag) {
+      parameters.tokenMajor = true;
+      continue;
+    }
     if (parser.parseEqual() || parser.parseInteger(count))
       return failure();
     *parameter = count;
@@ -86,7 +93,8 @@ Type CacheType::parse(AsmParser &parser) {
   return parser.getChecked<CacheType>(
       loc, parser.getContext(), ArrayRef(shape), elementType, format,
       parameters.exactFirst.value_or(0), parameters.recent, parameters.residual,
-      parameters.page, parameters.ring, parameters.keepFirst.value_or(0));
+      parameters.page, parameters.ring, parameters.keepFirst.value_or(0),
+      parameters.tokenMajor);
 }
 
 void CacheType::print(AsmPrinter &printer) const {
@@ -105,6 +113,8 @@ void CacheType::print(AsmPrinter &printer) const {
     printer << ", ring = " << *getRing();
   if (getKeepFirst() != 0)
     printer << ", keep_first = " << getKeepFirst();
+  if (getTokenMajor())
+    printer << ", token_major";
   printer << ">";
 }
 
@@ -147,12 +157,13 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 std::optional<int64_t> recent,
                                 std::optional<int64_t> residual,
                                 std::optional<int64_t> page,
-                                std::optional<int64_t> ring,
-                                int64_t keepFirst) {
+                                std::optional<int64_t> ring, int64_t keepFirst,
+                                bool tokenMajor) {
   auto format = dyn_cast<FormatInterface>(rowFormat);
   if (auto segments = dyn_cast<SegmentsAttr>(rowFormat))
     return segments.verifyCache(emitError, shape, elementType, exactFirst,
-                                recent, residual, page, ring, keepFirst);
+                                recent, residual, page, ring, keepFirst,
+                                tokenMajor);
   if (!format)
     return emitError() << "expected a format or #kvq.segments, got "
                        << rowFormat;
@@ -224,6 +235,13 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (codes && !codes.isExact() &&
       codes.getLayoutOrDefault().getTile().exists() && (page || ring))
     return emitError() << "expected no pages and no ring with rows in tiles";
+  if (codes && !codes.isExact() && tokenMajor &&
+      codes.getLayoutOrDefault().getTile().exists())
+    return emitError() << "expected rows of a head together in tiles, got "
+                          "token_major";
+  if (int64_t heads = format.getGroupHeads(shape[1]); tokenMajor && heads != 1)
+    return emitError() << "expected groups of one head with token_major, got "
+                       << heads;
   return format.resolveHeads(shape[1]).verifyHeadDim(emitError, shape[3]);
 }
 
@@ -274,8 +292,10 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
   SmallVector<StorageComponent> components;
   auto addRows = [&](ComponentKind kind, int64_t heads, int64_t rows,
                      int64_t rowSize, Type element) {
-    components.push_back(
-        {kind, {blocks, heads, rows, rowSize}, element, kAlignment});
+    SmallVector<int64_t> shape = {blocks, heads, rows, rowSize};
+    if (type.getTokenMajor())
+      std::swap(shape[1], shape[2]);
+    components.push_back({kind, shape, element, kAlignment});
   };
   // One row, the same for all sequences.
   auto addGiven = [&](ComponentKind kind, int64_t heads, int64_t rowSize,
@@ -406,7 +426,7 @@ CacheType::getPoolComponents(int64_t pages) const {
 CacheType CacheType::withShape(ArrayRef<int64_t> shape) const {
   return get(getContext(), shape, getElementType(), getRowFormat(),
              getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
-             getKeepFirst());
+             getKeepFirst(), getTokenMajor());
 }
 
 bool CacheType::hasOpenLayout() const {
@@ -430,13 +450,13 @@ CacheType CacheType::withoutTiles() const {
   return get(getContext(), getShape(), getElementType(),
              format.withLayout(format.getLayout().withoutTile()),
              getExactFirst(), getRecent(), getResidual(), getPage(), getRing(),
-             getKeepFirst());
+             getKeepFirst(), getTokenMajor());
 }
 
 CacheType CacheType::withoutPages() const {
   return get(getContext(), getShape(), getElementType(), getRowFormat(),
              getExactFirst(), getRecent(), getResidual(),
-             /*page=*/std::nullopt, getRing(), getKeepFirst());
+             /*page=*/std::nullopt, getRing(), getKeepFirst(), getTokenMajor());
 }
 
 int64_t CacheType::getRowTokens(ComponentKind kind) const {

@@ -29,6 +29,24 @@ ParseResult parseFieldList(AsmParser &parser, StringRef what,
                            ArrayRef<ListedField> fields,
                            llvm::StringSet<> &seen);
 
+/// Parses a word that `symbolize` knows. `expected` says in errors which ones
+/// there are: "expected <expected>, got 'word'".
+template <typename Enum>
+ParseResult parseSymbol(AsmParser &parser, StringRef expected,
+                        std::optional<Enum> (*symbolize)(StringRef),
+                        Enum &symbol) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<Enum> known = symbolize(name);
+  if (!known)
+    return parser.emitError(loc)
+           << "expected " << expected << ", got '" << name << "'";
+  symbol = *known;
+  return success();
+}
+
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_IR_FIELDLIST_H

@@ -75,16 +75,11 @@ static ParseResult parseCodes(AsmParser &parser, FormatFields &fields) {
 }
 
 static ParseResult parseRange(AsmParser &parser, FormatFields &fields) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
+  if (parseSymbol(parser,
+                  "range absmax, minmax, clip<ratio>, search<steps>, rms, norm "
+                  "or static",
+                  symbolizeRangePolicy, fields.range.emplace()))
     return failure();
-  fields.range = symbolizeRangePolicy(name);
-  if (!fields.range)
-    return parser.emitError(loc)
-           << "expected range absmax, minmax, clip<ratio>, search<steps>, rms, "
-              "norm or static, got '"
-           << name << "'";
   if (fields.range == RangePolicy::Clip)
     return failure(parser.parseLess() ||
                    parser.parseFloat(fields.clip.getSemantics(), fields.clip) ||
@@ -121,16 +116,8 @@ static ParseResult parseRotation(AsmParser &parser, FormatFields &fields) {
 }
 
 static ParseResult parseRope(AsmParser &parser, FormatFields &fields) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  std::optional<RopeOrder> order = symbolizeRopeOrder(name);
-  if (!order)
-    return parser.emitError(loc)
-           << "expected rope post or pre, got '" << name << "'";
-  fields.rope = *order;
-  return success();
+  return parseSymbol(parser, "rope post or pre", symbolizeRopeOrder,
+                     fields.rope);
 }
 
 /// Parses `S` or `S of O`.
@@ -143,16 +130,14 @@ static ParseResult parseScale(AsmParser &parser, FormatFields &fields) {
 }
 
 static ParseResult parseZero(AsmParser &parser, FormatFields &fields) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
+  // 'none' is written by leaving the field out.
+  auto symbolize = [](StringRef name) {
+    std::optional<ZeroKind> kind = symbolizeZeroKind(name);
+    return kind == ZeroKind::None ? std::nullopt : kind;
+  };
+  if (parseSymbol<ZeroKind>(parser, "'min' or 'point' and a type as the zero",
+                            symbolize, fields.zeroKind))
     return failure();
-  std::optional<ZeroKind> kind = symbolizeZeroKind(name);
-  if (!kind || kind == ZeroKind::None)
-    return parser.emitError(loc)
-           << "expected 'min' or 'point' and a type as the zero, got '" << name
-           << "'";
-  fields.zeroKind = *kind;
   return parser.parseType(fields.zero);
 }
 

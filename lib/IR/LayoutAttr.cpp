@@ -35,20 +35,12 @@ struct LayoutFields {
 } // namespace
 
 static ParseResult parseOrder(AsmParser &parser, CodeOrder &order) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
+  if (parseSymbol(parser, "planar, planar<n>, stream, stream<n, s> or reversed",
+                  symbolizeOrderKind, order.kind))
     return failure();
-  std::optional<OrderKind> kind = symbolizeOrderKind(name);
-  if (!kind)
-    return parser.emitError(loc)
-           << "expected planar, planar<n>, stream, stream<n, s> or reversed, "
-              "got '"
-           << name << "'";
-  order.kind = *kind;
   if (order.kind == OrderKind::Reversed || failed(parser.parseOptionalLess()))
     return success();
-  loc = parser.getCurrentLocation();
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseInteger(order.elements) ||
       (order.kind == OrderKind::Stream &&
        (parser.parseComma() || parser.parseInteger(order.stride))) ||
@@ -82,16 +74,14 @@ static ParseResult parseBlock(AsmParser &parser, CodeBlock &block) {
 }
 
 static ParseResult parseTile(AsmParser &parser, TileOrder &tile) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
+  // 'none' is written by leaving the field out.
+  auto symbolize = [](StringRef name) {
+    std::optional<TileKind> kind = symbolizeTileKind(name);
+    return kind == TileKind::None ? std::nullopt : kind;
+  };
+  if (parseSymbol<TileKind>(parser, "channel_pairs<T> or token_pairs<T>",
+                            symbolize, tile.kind))
     return failure();
-  std::optional<TileKind> kind = symbolizeTileKind(name);
-  if (!kind || *kind == TileKind::None)
-    return parser.emitError(loc)
-           << "expected channel_pairs<T> or token_pairs<T>, got '" << name
-           << "'";
-  tile.kind = *kind;
   return failure(parser.parseLess() || parser.parseInteger(tile.tokens) ||
                  parser.parseGreater());
 }
@@ -104,18 +94,14 @@ ParseResult kvq::parseFieldStride(AsmParser &parser, int64_t &stride) {
 
 static ParseResult parseRecordField(AsmParser &parser,
                                     SmallVectorImpl<LayoutField> &fields) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
+  RowField field;
+  if (parseSymbol(parser,
+                  "one of codes, high, scale, zero, scale_zero, values, "
+                  "skip<bytes>",
+                  symbolizeRowField, field))
     return failure();
-  std::optional<RowField> field = symbolizeRowField(name);
-  if (!field)
-    return parser.emitError(loc)
-           << "expected one of codes, high, scale, zero, scale_zero, values, "
-              "skip<bytes>, got '"
-           << name << "'";
-  fields.push_back({*field});
-  if (*field == RowField::Skip)
+  fields.push_back({field});
+  if (field == RowField::Skip)
     return failure(parser.parseLess() ||
                    parser.parseInteger(fields.back().bytes) ||
                    parser.parseGreater());

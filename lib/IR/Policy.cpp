@@ -112,15 +112,8 @@ struct EntryFields {
 } // namespace
 
 static ParseResult parseSide(AsmParser &parser, EntryFields &fields) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
-  if (parser.parseKeyword(&name))
-    return failure();
-  fields.side = symbolizeCacheSide(name);
-  if (!fields.side)
-    return parser.emitError(loc)
-           << "expected side keys or values, got '" << name << "'";
-  return success();
+  return parseSymbol(parser, "side keys or values", symbolizeCacheSide,
+                     fields.side.emplace());
 }
 
 Attribute PolicyEntryAttr::parse(AsmParser &parser, Type) {
@@ -200,10 +193,11 @@ CacheType PolicyEntryAttr::getCacheType(EmitError emitError,
                   !getRecent() && !getResidual();
   if (isExempt)
     return cache;
-  return CacheType::getChecked(
-      emitError, getContext(), cache.getShape(), cache.getElementType(),
-      getRowFormat(), getExactFirst(), getRecent(), getResidual(),
-      cache.getPage(), cache.getRing(), cache.getKeepFirst());
+  return CacheType::getChecked(emitError, getContext(), cache.getShape(),
+                               cache.getElementType(), getRowFormat(),
+                               getExactFirst(), getRecent(), getResidual(),
+                               cache.getPage(), cache.getRing(),
+                               cache.getKeepFirst(), cache.getTokenMajor());
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,14 +15,16 @@ using namespace mlir::kvq;
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    std::optional<int64_t> tile,
                                    std::optional<int64_t> splits,
+                                   std::optional<int64_t> headsInside,
                                    std::optional<int64_t> vectorWidth,
                                    std::optional<int64_t> prefetch) {
-  if (!tile && !splits && !vectorWidth && !prefetch)
+  if (!tile && !splits && !headsInside && !vectorWidth && !prefetch)
     return emitError() << "expected a schedule with one of tile, splits, "
-                          "vector_width and prefetch, got none";
+                          "heads_inside, vector_width and prefetch, got none";
   for (auto [name, number, least, most] :
        {std::tuple("tile", tile, int64_t(1), kMostTileTokens),
         std::tuple("splits", splits, int64_t(1), kMostSplits),
+        std::tuple("heads_inside", headsInside, int64_t(0), kMostHeadsInside),
         std::tuple("vector_width", vectorWidth, int64_t(1), kMostVectorWidth),
         std::tuple("prefetch", prefetch, int64_t(0), kMostPrefetch)})
     if (number && (*number < least || *number > most))
@@ -40,6 +42,7 @@ ScheduleAttr ScheduleAttr::withDefaults(ScheduleAttr other) const {
   };
   return get(getContext(), pick(getTile(), other.getTile()),
              pick(getSplits(), other.getSplits()),
+             pick(getHeadsInside(), other.getHeadsInside()),
              pick(getVectorWidth(), other.getVectorWidth()),
              pick(getPrefetch(), other.getPrefetch()));
 }

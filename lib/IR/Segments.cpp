@@ -258,7 +258,7 @@ LogicalResult SegmentsAttr::verifyCache(
     function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
     Type elementType, int64_t exactFirst, std::optional<int64_t> recent,
     std::optional<int64_t> residual, std::optional<int64_t> page,
-    std::optional<int64_t> ring, int64_t keepFirst) const {
+    std::optional<int64_t> ring, int64_t keepFirst, bool tokenMajor) const {
   if (shape.size() == 4 && shape[3] != getEnds().back())
     return emitError() << "expected segments up to head_dim " << shape[3]
                        << ", the last one ends at " << getEnds().back();
@@ -290,7 +290,7 @@ LogicalResult SegmentsAttr::verifyCache(
     if (failed(CacheType::verify(
             emitHere, part, elementType, format, isExact ? 0 : exactFirst,
             isExact ? std::nullopt : recent, isExact ? std::nullopt : residual,
-            page, ring, keepFirst)))
+            page, ring, keepFirst, tokenMajor)))
       return failure();
     begin = end;
   }
@@ -319,11 +319,11 @@ std::vector<CacheType> CacheType::getSegmentCaches() const {
     shape.back() = segments.getChannels(index);
     // Exact segments need no windows: all tokens lie in the same rows.
     bool isExact = format.isExact();
-    caches.push_back(CacheType::get(getContext(), shape, getElementType(),
-                                    format, isExact ? 0 : getExactFirst(),
-                                    isExact ? std::nullopt : getRecent(),
-                                    isExact ? std::nullopt : getResidual(),
-                                    getPage(), getRing(), getKeepFirst()));
+    caches.push_back(CacheType::get(
+        getContext(), shape, getElementType(), format,
+        isExact ? 0 : getExactFirst(), isExact ? std::nullopt : getRecent(),
+        isExact ? std::nullopt : getResidual(), getPage(), getRing(),
+        getKeepFirst(), getTokenMajor()));
   }
   return caches;
 }

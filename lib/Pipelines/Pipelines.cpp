@@ -75,9 +75,10 @@ void kvq::buildBufferizePipeline(OpPassManager &pm) {
 
 static kvq::AssignSchedulePassOptions
 getScheduleOptions(const kvq::TilePipelineOptions &options) {
-  return {options.splits,  options.tileTokens,  options.prefetch,
-          options.threads, options.vectorWidth, options.l1Bytes,
-          options.l2Bytes, options.schedules,   options.cpu};
+  return {options.splits,   options.tileTokens, options.headsInside,
+          options.prefetch, options.threads,    options.vectorWidth,
+          options.l1Bytes,  options.l2Bytes,    options.schedules,
+          options.cpu};
 }
 
 void kvq::buildCPUPipeline(OpPassManager &pm,

@@ -7,6 +7,7 @@
 
 #include "kvq/Pipelines/Pipelines.h"
 
+#include "kvq/Conversion/Passes.h"
 #include "kvq/Transforms/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -36,6 +37,7 @@ static void addWorkItemPasses(OpPassManager &pm, bool openMP) {
   if (openMP) {
     pm.addNestedPass<func::FuncOp>(createForallToParallelLoopPass());
     pm.addPass(createConvertSCFToOpenMPPass());
+    pm.addNestedPass<func::FuncOp>(kvq::createDealOutWorkItemsPass());
   } else {
     pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   }

@@ -174,7 +174,7 @@ static ByteProducts getNeonByteProducts(const llvm::MCSubtargetInfo &info) {
   if (info.checkFeatures("+i8mm"))
     return ByteProducts::NeonMixedDot;
   return info.checkFeatures("+dotprod") ? ByteProducts::NeonDot
-                                        : ByteProducts::None;
+                                        : ByteProducts::Neon;
 }
 
 CPUFeatures CPUFeatures::get(const llvm::TargetMachine &machine) {

@@ -59,7 +59,8 @@ static CacheType assignCacheLayout(function_ref<InFlightDiagnostic()> emitError,
   return CacheType::getChecked(
       emitError, cache.getContext(), cache.getShape(), cache.getElementType(),
       rowFormat, cache.getExactFirst(), cache.getRecent(), cache.getResidual(),
-      cache.getPage(), cache.getRing(), cache.getKeepFirst());
+      cache.getPage(), cache.getRing(), cache.getKeepFirst(),
+      cache.getTokenMajor());
 }
 
 /// Why tiles, which rows may lie in, would not be read as they lie: empty if

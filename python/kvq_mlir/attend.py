@@ -247,7 +247,9 @@ def attention(
         query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim))
     if splits is None and schedules_in_use() is None:
         tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
-        splits = _kvq.choose_splits(batch * k.kv_heads * -(-q_len // query_tile), tokens, threads)
+        inside = query_tile == 1 and k.token_major and values.token_major  # a work item takes all heads then
+        items = batch * (1 if inside else k.kv_heads) * -(-q_len // query_tile)
+        splits = _kvq.choose_splits(items, tokens, threads)
     tables = _rope(k, rope, rope_style)
     out = output_array(out, (batch, q_heads, q_len, value_dim))
     lse = np.empty((batch, q_heads, q_len), np.float32) if return_lse else None

@@ -13,9 +13,10 @@ import numpy as np
 
 import kvq_mlir as kvq
 
-from . import yardstick
+from . import ggml_engine, yardstick
 from .bench_cases import NamedFormat, filled, named_format, positive, positives, used_bytes
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
+from .cache import aligned
 from .decode_step import Temporaries, measure
 from .ir.decode_step import attend as attend_ir
 from .policy import Choice
@@ -27,6 +28,7 @@ HEAD_DIM = yardstick.HEAD_DIM
 READ = "read"
 LARGEST_DIFFERENCE = 1e-3  # relative L2 to the yardstick on the same blocks, which rounds its query to 16 bits
 LARGEST_UNFUSED_DIFFERENCE = 1e-4  # both float32
+LARGEST_ENGINE_DIFFERENCE = 5e-2  # ggml rounds its query to blocks of 8 bits, and sums of values to 16
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,13 @@ class Storage:
     """How cases store their caches.
 
     page: tokens of a page, of a table by chance; None without pages. grown: tokens that other caches have room for,
-    which hold the same and are measured beside; None without.
+    which hold the same and are measured beside; None without. token_major: rows of a token's heads follow each other,
+    those of yardsticks too, which take one head after the other.
     """
 
     page: int | None = None
     grown: int | None = None
+    token_major: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Case:
     compile_seconds: float  # the first call's, processor time
     temporaries: Temporaries
     yardstick_bits: int  # which yardstick it is compared with
+    engine_bits: int  # and which types of an engine
     unfused: Callable[[], object] | None = None
     grown: Callable[[int], object] | None = None
     newest: Callable[[int], object] | None = None  # the newest of several queries alone
@@ -98,6 +103,9 @@ class Result:
     ratio: Spread | None  # to the yardstick
     unfused_ratio: Spread | None  # of dequantize-then-attend to this
     grown_ratio: Spread | None  # of caches with more room to this
+    engine: str | None
+    engine_nanoseconds: float | None
+    engine_ratio: Spread | None  # to the engine
     newest_ratio: Spread | None  # of this to the newest query alone
     torch_ratio: Spread | None  # of PyTorch's attention over float32 to this
 
@@ -151,7 +159,7 @@ def _temporaries(shape: Shape, k: kvq.Cache, v: kvq.Cache) -> Temporaries:
         Choice(0, side, (0, shape.kv_heads), cache.format, recent=cache.recent).entry
         for side, cache in (("keys", k), ("values", v))
     ]
-    storage = "" if k.page is None else f", page = {k.page}"
+    storage = ("" if k.page is None else f", page = {k.page}") + ", token_major" * k.token_major
     ir_text = attend_ir((shape.batch, shape.kv_heads, HEAD_DIM), shape.query_heads, k.dtype, entries, storage, shape.queries)
     return measure(ir_text, 1, on_gpu=False)
 
@@ -172,7 +180,7 @@ def make_case(
     def fill(capacity: int) -> list[kvq.Cache]:
         sides = (shape.batch, shape.kv_heads, capacity, HEAD_DIM)
         return [
-            filled(rng, fmt, sides, lengths, storage.page, side)
+            filled(rng, fmt, sides, lengths, storage.page, side, storage.token_major)
             for fmt, side in zip(formats, ("keys", "values"), strict=True)
         ]
 
@@ -202,6 +210,7 @@ def make_case(
         first,
         _temporaries(shape, k, v),
         4 if max(bits) <= 4 else 8,
+        min(kind for kind in ggml_engine.TYPES if kind >= max(bits)),
         slow,
         None if grown is None else lambda threads: attend(grown, threads),
         None
@@ -218,7 +227,7 @@ def _check(name: str, other: str, found: np.ndarray, expected: np.ndarray, bound
 
 
 def make_yardsticks(
-    rng: np.random.Generator, shape: Shape, lengths: np.ndarray, q: np.ndarray
+    rng: np.random.Generator, shape: Shape, storage: Storage, lengths: np.ndarray, q: np.ndarray
 ) -> dict[int, Callable[[int], object]]:
     """By bits of a code, the kernel written by hand on blocks of such noise; it attends to one query token at a time.
 
@@ -229,12 +238,16 @@ def make_yardsticks(
     found = {}
     for bits, (preset, _) in yardstick.BLOCKS.items():
         sides = (shape.batch, shape.kv_heads, int(lengths.max()), HEAD_DIM)
-        k, v = (filled(rng, named_format(preset, "--formats"), sides, lengths) for _ in range(2))
+        fmt, major = named_format(preset, "--formats"), storage.token_major
+        k, v = (filled(rng, fmt, sides, lengths, token_major=major) for _ in range(2))
+        rows = [cache.storage()["records"].view(np.uint8) for cache in (k, v)]
+        if major:
+            rows = [side.swapaxes(1, 2) for side in rows]
         calls = [
             yardstick.Yardstick(
                 bits,
                 np.ascontiguousarray(q[:, :, i]),
-                *(cache.storage()["records"].view(np.uint8) for cache in (k, v)),
+                *rows,
                 lengths,
                 1 / math.sqrt(HEAD_DIM),
                 np.empty((shape.batch, shape.query_heads, HEAD_DIM), np.float32),
@@ -243,6 +256,30 @@ def make_yardsticks(
         ]
         compiled = kvq.attention(q, k, v, causal=False)
         _check(preset, "the yardstick", compiled[:, :, 0], calls[0](), LARGEST_DIFFERENCE)
+        found[bits] = lambda threads, calls=calls: [call(threads) for call in calls]
+    return found
+
+
+def make_engines(
+    rng: np.random.Generator, shape: Shape, lengths: np.ndarray, q: np.ndarray
+) -> dict[int, Callable[[int], object]]:
+    """By bits of an element, ggml's attention over such noise, one sequence after the other.
+
+    `RuntimeError` where compiled code gives something else for these blocks.
+    """
+    found = {}
+    for bits, (_, name) in ggml_engine.TYPES.items():
+        calls = []
+        for length, query in zip(lengths.tolist(), q[:, :, 0], strict=True):
+            sides = (1, shape.kv_heads, length, HEAD_DIM)
+            k, v = (filled(rng, named_format(name, "--formats"), sides, np.array([length])) for _ in range(2))
+            rows = (next(iter(cache.storage().values()))[0] for cache in (k, v))
+            out = aligned(query.shape, np.dtype(np.float32), 64)
+            own = aligned(query.shape, np.dtype(np.float32), 64)
+            own[:] = query
+            calls.append(ggml_engine.Attention(bits, own, *rows, 1 / math.sqrt(HEAD_DIM), out))
+            compiled = kvq.attention(query[np.newaxis, :, np.newaxis].copy(), k, v)
+            _check(name, "ggml", calls[-1](), compiled[0, :, 0], LARGEST_ENGINE_DIFFERENCE)
         found[bits] = lambda threads, calls=calls: [call(threads) for call in calls]
     return found
 
@@ -256,13 +293,15 @@ def measure_tokens(
     thread_counts: list[int],
     seconds: float,
     unfused: bool = False,
+    engine: bool = False,
     torch: bool = False,
 ) -> list[Result]:
     """Every case over caches of up to `tokens` tokens, on each number of threads."""
     lengths = ragged_lengths(rng, shape, tokens)
     q = rng.standard_normal((shape.batch, shape.query_heads, shape.queries, HEAD_DIM), np.float32)
     cases = [make_case(rng, name, shape, storage, lengths, q, unfused, torch) for name in names]
-    yardsticks = make_yardsticks(rng, shape, lengths, q)
+    yardsticks = make_yardsticks(rng, shape, storage, lengths, q)
+    engines = make_engines(rng, shape, lengths, q) if engine else {}
     keys = int(lengths.sum()) * shape.kv_heads * shape.queries
     results = []
     for threads in thread_counts:
@@ -275,6 +314,7 @@ def measure_tokens(
         calls |= {("newest", case.name): lambda case=case: case.newest(threads) for case in cases if case.newest}
         calls |= {("torch", case.name): lambda case=case: case.torch(threads) for case in cases if case.torch}
         calls |= {("yardstick", bits): lambda run=run: run(threads) for bits, run in yardsticks.items()}
+        calls |= {("engine", bits): lambda run=run: run(threads) for bits, run in engines.items()}
         calls |= {("unfused", case.name): case.unfused for case in cases if case.unfused}
         samples = interleave(calls | {READ: memory_read(threads, MEMORY_BYTES)}, seconds, threads)
         results += [_result(case, shape, tokens, threads, keys, samples) for case in cases]
@@ -287,6 +327,7 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
     beside = samples.get(("yardstick", case.yardstick_bits))
     unfused = samples.get(("unfused", case.name))
     grown = samples.get(("grown", case.name))
+    engine = samples.get(("engine", case.engine_bits))
     newest = samples.get(("newest", case.name))
     torch = samples.get(("torch", case.name))
     return Result(
@@ -309,6 +350,9 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
         None if beside is None else spread(own / beside),
         None if unfused is None else spread(unfused / own),
         None if grown is None else spread(grown / own),
+        None if engine is None else ggml_engine.TYPES[case.engine_bits][1].removeprefix("ggml."),
+        None if engine is None else float(np.median(engine)) * 1e9 / keys,
+        None if engine is None else spread(own / engine),
         None if newest is None else spread(own / newest),
         None if torch is None else spread(torch / own),
     )

@@ -62,9 +62,11 @@ def filled(
     lengths: np.ndarray,
     page: int | None = None,
     side: str | None = None,
+    token_major: bool = False,
 ) -> Cache:
     """A cache of `shape` (batch, KV heads, capacity, head dim) with `lengths` tokens of normal noise, what it asks for
-    given from such noise, for keys or values or either. With a page size, each sequence's pages lie anywhere in a pool for all capacities."""
+    given from such noise, for keys or values or either. With a page size, each sequence's pages lie anywhere in a pool for all capacities.
+    token_major: as `Cache` takes it."""
     from .calibration import calibrate
 
     batch, kv_heads, capacity, head_dim = shape
@@ -75,7 +77,7 @@ def filled(
     try:
         cache = Cache(
             *(batch, kv_heads, capacity, head_dim, named.format, named.dtype),
-            **dict(recent=recent, page=page, page_table=table, given=given, side=side),
+            **dict(recent=recent, page=page, page_table=table, given=given, side=side, token_major=token_major),
         )
     except _kvq.Error as error:
         raise InputError(f"{named.name}: {error}") from error

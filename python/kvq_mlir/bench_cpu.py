@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import yardstick
+from . import ggml_engine, yardstick
 from .bench_attention import HEAD_DIM, Result, Shape, Storage, add_shapes, measure_tokens, parse_case, parse_shapes
 from .bench_cases import positive, positives
 from .bench_timing import plural, processor
@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shapes(parser)
     parser.add_argument("--page", help="tokens of a page; which pages a sequence has is by chance (default: no pages)")
     parser.add_argument(
+        "--token-major", action="store_true", help="rows of a token's heads follow each other, in yardsticks too"
+    )
+    parser.add_argument(
         "--grown", metavar="TOKENS", help="beside each, the same tokens in caches, or pools of pages, for so many tokens"
     )
     parser.add_argument(
@@ -50,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unfused", action="store_true", help="dequantize-then-attend (NumPy) beside each, for one query of one sequence"
     )
+    parser.add_argument(
+        "--engine",
+        choices=("ggml",),
+        help=f"an engine beside each, over blocks of its own: ggml, of the package {ggml_engine.PACKAGE}; for one query of a "
+        "sequence",
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a figure of time by tokens (PNG, PDF or SVG)")
 
 
@@ -60,7 +69,7 @@ def _storage(arguments: argparse.Namespace, tokens: list[int]) -> Storage:
     )
     if grown is not None and grown < max(tokens):
         raise InputError(f"--grown: expected at least the {max(tokens)} tokens that are there, found {grown}")
-    return Storage(page, grown)
+    return Storage(page, grown, arguments.token_major)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -76,6 +85,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.unfused and any((shape.batch, shape.queries) != (1, 1) for shape in shapes):
         raise InputError("--unfused: expected one query of one sequence")
     threads, storage = positives(arguments.threads, "--threads"), _storage(arguments, tokens)
+    if arguments.engine and any(shape.queries != 1 for shape in shapes):
+        raise InputError("--engine: expected one query of a sequence")
+    if arguments.engine and (reason := ggml_engine.missing()):
+        raise InputError(f"--engine: {reason}")
     if not arguments.seconds > 0:
         raise InputError(f"--seconds: expected more than 0, found {arguments.seconds}")
     queries = max(shape.queries for shape in shapes)
@@ -92,9 +105,8 @@ def run(arguments: argparse.Namespace) -> None:
         blas = blas_in_use()
         rows = list(itertools.product(shapes, tokens))
         for shape, count in tqdm(rows, desc="measuring", unit="length", disable=None, leave=False):
-            results += measure_tokens(
-                rng, names, shape, storage, count, threads, arguments.seconds, arguments.unfused, arguments.torch
-            )
+            beside = (arguments.unfused, bool(arguments.engine), arguments.torch)
+            results += measure_tokens(rng, names, shape, storage, count, threads, arguments.seconds, *beside)
     first = {(r.shape, r.name): r.compile_seconds for r in reversed(results)}  # later calls find the kernel
     results = [replace(r, compile_seconds=first[r.shape, r.name]) for r in results]
     if arguments.plot:
@@ -102,7 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         plot_attention([asdict(result) for result in results], arguments.plot)
     if arguments.json:
-        head = {"head_dim": HEAD_DIM, "page": storage.page, "grown": storage.grown, "processor": processor()}
+        head = {"head_dim": HEAD_DIM, "page": storage.page, "grown": storage.grown, "token_major": storage.token_major, "processor": processor()}
         head["yardstick_missing"] = yardstick.missing()
         print(json.dumps(head | {"results": [asdict(result) for result in results]}, indent=2))
     else:
@@ -113,7 +125,7 @@ def _title(shape: Shape, storage: Storage) -> str:
     pages = "" if storage.page is None else f", pages of {plural(storage.page, 'token')}"
     return (
         f"Attention of one layer: {shape.query_heads} query heads over {shape.kv_heads} KV heads, head dim {HEAD_DIM}, "
-        f"{plural(shape.queries, 'query token')} in float32, {plural(shape.batch, 'sequence')}{pages}; {processor()}"
+        f"{plural(shape.queries, 'query token')} in float32, {plural(shape.batch, 'sequence')}{pages}{', token-major' * storage.token_major}; {processor()}"
     )
 
 
@@ -121,11 +133,15 @@ def _table(results: list[Result], width: int) -> list[str]:
     """The table of one shape, names in so many characters."""
     unfused = any(result.unfused_ratio for result in results)
     grown = any(result.grown_ratio for result in results)
+    engine = any(result.engine for result in results)
     newest = any(result.newest_ratio for result in results)
     torch = any(result.torch_ratio for result in results)
     lines = [
         f"{'tokens':>7}{'threads':>8}  {'format':{width}}{'µs':>22}{'ns':>8}{'a head':>8}{'GB/s':>7}{'of read':>9}"
-        f"{'yardstick':>16}{'ratio':>19}{'KB':>6}{'compile s':>11}" + f"{'unfused':>19}" * unfused + f"{'grown':>19}" * grown
+        f"{'yardstick':>16}{'ratio':>19}{'KB':>6}{'compile s':>11}"
+        + f"{'unfused':>19}" * unfused
+        + f"{'grown':>19}" * grown
+        + f"{'ggml':>12}{'ratio':>19}" * engine
         + f"{'of one query':>22}" * newest
         + f"{'torch':>19}" * torch
     ]
@@ -138,6 +154,7 @@ def _table(results: list[Result], width: int) -> list[str]:
             f"{r.ratio.text(digits=2) if r.ratio else '':>19}{r.temporary_bytes / 1024:>6.0f}{r.compile_seconds:>11.2f}"
             + (f"{r.unfused_ratio.text(digits=1):>19}" if r.unfused_ratio else "")
             + (f"{r.grown_ratio.text(digits=2):>19}" if r.grown_ratio else "")
+            + (f"{f'{r.engine} {r.engine_nanoseconds:.0f}':>12}{r.engine_ratio.text(digits=2):>19}" if r.engine else "")
             + (f"{r.newest_ratio.text(digits=1):>22}" if r.newest_ratio else "")
             + (f"{r.torch_ratio.text(digits=2):>19}" if r.torch_ratio else "")
         )
@@ -166,6 +183,8 @@ def _report(results: list[Result], storage: Storage, blas: str) -> str:
         )
     if storage.grown is not None:
         meaning += f" grown: how many times as long the same tokens take in caches with room for {storage.grown:,}."
+    if any(result.engine for result in results):
+        meaning += " ggml: its attention over its own types, ns, and the ratio to that."
     if any(result.newest_ratio for result in results):
         meaning += " of one query: how many times as long as the newest query alone."
     if any(result.torch_ratio for result in results):

@@ -33,7 +33,7 @@ from .ring import Ring
 from .rope import Tables, check_rope
 
 
-def _allocate(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None) -> np.ndarray:
+def aligned(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None = None) -> np.ndarray:
     """An array whose start is aligned, every byte of it `fill`, or unwritten."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + alignment, np.uint8)
@@ -73,6 +73,8 @@ class Cache:
     the newest. Older ones are written over, and attention sees them no more. capacity then bounds how long a sequence
     may become, and takes no memory. With pages, whole ones are written over: those of the first tokens stay, and the
     entries of the page table behind them are used again, one after the other.
+    token_major: the rows of a token's heads follow each other, as engines store [tokens, kv_heads, head_dim], and not those
+    of a head's tokens.
     given: arrays by name that the format asks for, as they are stored: with a static range "scales" (and "zeros"),
     [kv_heads, head_dim/g], with a two-level scale "outer_scales", [kv_heads], with a center "means",
     [kv_heads, head_dim] (1 for kv_heads serves all), with a rotation, if they are not all 1, "signs", [head_dim].
@@ -83,7 +85,7 @@ class Cache:
     depends on it.
 
     Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
-    keep_first, side and name as given, format with the layout that was chosen; why_planar, why a layout that was chosen
+    keep_first, token_major, side and name as given, format with the layout that was chosen; why_planar, why a layout that was chosen
     has no tiles (None if it has, or none was chosen); type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
     tokens wait exact (recent + n, or residual, above 1).
 
@@ -111,6 +113,7 @@ class Cache:
         page_table: np.ndarray | None = None,
         ring: int | None = None,
         keep_first: int = 0,
+        token_major: bool = False,
         given: Given | None = None,
         side: str | None = None,
         name: str | None = None,
@@ -132,7 +135,8 @@ class Cache:
             self.batch, self.kv_heads, self.capacity, self.head_dim = batch, kv_heads, capacity, head_dim
             self.dtype, self.exact_first, self.recent, self.side = dtype, exact_first, recent, side
             self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
-            storage = (dtype, exact_first, recent, residual, page, ring, keep_first)
+            self.token_major = bool(token_major)
+            storage = (dtype, exact_first, recent, residual, page, ring, keep_first, self.token_major)
             type_ = cache_type(batch, kv_heads, capacity, head_dim, fmt, *storage)
             fmt, self.why_planar = assign_layout(type_, fmt, side)
             self.format = fmt
@@ -146,7 +150,7 @@ class Cache:
                 raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
             components = fmt.components(self.type, capacity, pages)
             self._storage = {
-                component.name: _allocate(component.shape, fmt.dtype(component), component.alignment, fill)
+                component.name: aligned(component.shape, fmt.dtype(component), component.alignment, fill)
                 for component in components
             }
             self._given = dict(stored_components(fmt, self.dynamic_type, given))
@@ -215,7 +219,7 @@ class Cache:
         [batch, kv_heads, exact_first, head_dim], recent [batch, kv_heads, recent+n-1, head_dim]. Rows of tokens that
         are not there yet hold any bytes.
         bf16 and 8-bit floats show as their bits. With pages, the arrays before first are pools: pages in place of
-        batch, and r = page. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
+        batch, and r = page. With token_major their second and third axes change places. With `Segments` there are the components of each segment, named "codes.0", "scales.0",
         "values.1"; with a row of all segments one "records" instead.
         """
         return dict(self._storage)

@@ -21,6 +21,7 @@ def cache_type(
     page: int | None = None,
     ring: int | None = None,
     keep_first: int = 0,
+    token_major: bool = False,
 ) -> str:
     """The text of the cache's type, "!kvq.cache<...>"; a capacity of "?" leaves it open."""
     windows = f", exact_first = {exact_first}" if exact_first else ""
@@ -34,6 +35,8 @@ def cache_type(
         windows += f", ring = {ring}"
     if keep_first:
         windows += f", keep_first = {keep_first}"
+    if token_major:
+        windows += ", token_major"
     return f"!kvq.cache<{batch}x{kv_heads}x{capacity}x{head_dim}x{dtype}, {fmt.attribute}{windows}>"
 
 

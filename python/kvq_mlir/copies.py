@@ -71,6 +71,7 @@ def _make_spare(cache: Cache) -> Cache:
         page_table=None if cache.page is None else np.arange(cache._pages.table.shape[1])[np.newaxis],
         ring=cache.ring,
         keep_first=cache.keep_first,
+        token_major=cache.token_major,
         given=cache._given,
     )
 

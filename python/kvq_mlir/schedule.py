@@ -13,12 +13,14 @@ class Schedule:
     """`#kvq.schedule`: a field that is None is chosen by the cost model of docs/Pipeline.md.
 
     tile: most tokens in a tile. splits: token ranges of a query token that are attended to separately and merged.
+    heads_inside: tokens of which a work item reads all KV heads in turn, 0 for a work item for each KV head.
     vector_width: elements of f32 in a vector register. prefetch: how many tiles ahead cache lines are prefetched, 0 for
     none. str() gives the attribute. Raises `Error`, a ValueError, for a number out of bounds, and where there is none.
     """
 
     tile: int | None = None
     splits: int | None = None
+    heads_inside: int | None = None
     vector_width: int | None = None
     prefetch: int | None = None
 

@@ -27,6 +27,7 @@ FORMATS = "f16; i8; i8 @ i16; i4; i4 @ i16; ggml.q8_0 @ i16; ggml.q4_0 @ i16"
 TILES = (16, 32, 64, 128, 256)
 PREFETCHES = (0, 1, 2, 4)
 SPLITS = (1, 2, 4, 8)
+HEADS_INSIDE = (0, 64, 128, 256)  # of token-major caches
 WORTH = 0.99  # of the time: what is less of a gain may be chance
 
 
@@ -55,8 +56,8 @@ class Tuner:
         k_format, v_format, query_codes = parse_case(name)
         lengths = ragged_lengths(rng, shape, tokens)
         sides = (shape.batch, shape.kv_heads, tokens, HEAD_DIM)
-        self._k = filled(rng, k_format, sides, lengths, storage.page, "keys")
-        self._v = filled(rng, v_format, sides, lengths, storage.page, "values")
+        self._k = filled(rng, k_format, sides, lengths, storage.page, "keys", storage.token_major)
+        self._v = filled(rng, v_format, sides, lengths, storage.page, "values", storage.token_major)
         self._q = rng.standard_normal((shape.batch, shape.query_heads, shape.queries, HEAD_DIM), np.float32)
         self._out = np.empty(self._q.shape, np.float32)
         self._query_codes = query_codes
@@ -108,6 +109,8 @@ class Tuner:
     def _candidates(self, threads: int) -> dict[str, tuple[int, ...]]:
         native = _kvq.vector_width()
         found = {"tile": TILES, "vector_width": tuple({max(native // 2, 1), native}), "prefetch": PREFETCHES}
+        if self._k.token_major:
+            found["heads_inside"] = HEADS_INSIDE
         return found | {"splits": SPLITS} if threads > 1 else found
 
     def _check(self, schedule: Schedule, threads: int, wanted: np.ndarray) -> None:
@@ -164,6 +167,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", default="1", help="numbers of threads, with commas (default: 1)")
     add_shapes(parser)
     parser.add_argument("--page", help="tokens of a page (default: no pages)")
+    parser.add_argument("--token-major", action="store_true", help="rows of a token's heads follow each other")
     parser.add_argument(
         "--formats",
         default=FORMATS,
@@ -180,7 +184,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     shapes = parse_shapes(arguments)
     tokens, threads = positive(arguments.tokens, "--tokens"), positives(arguments.threads, "--threads")
-    storage = Storage(None if arguments.page is None else positive(arguments.page, "--page"))
+    page = None if arguments.page is None else positive(arguments.page, "--page")
+    storage = Storage(page, token_major=arguments.token_major)
     if not arguments.seconds > 0:
         raise InputError(f"--seconds: expected more than 0, found {arguments.seconds}")
     if tokens < max(shape.queries for shape in shapes):

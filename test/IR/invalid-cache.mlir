@@ -1,7 +1,7 @@
 // RUN: kvq-opt %s -verify-diagnostics -split-input-file
 
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
-// expected-error@+1 {{expected 'exact_first', 'recent', 'residual', 'page', 'ring' or 'keep_first', got 'newest'}}
+// expected-error@+1 {{expected 'exact_first', 'recent', 'residual', 'page', 'ring', 'keep_first' or 'token_major', got 'newest'}}
 func.func private @f(!kvq.cache<1x8x?x128xf16, #f, newest = 4>)
 
 // -----
@@ -147,3 +147,21 @@ func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 922337203685477580
 #f = #kvq.format<codes = none>
 // expected-error@+1 {{exact elements need no exact window}}
 func.func private @f(!kvq.cache<1x8x?x128xf16, #f, residual = 1>)
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, 32], scale = f16>
+// expected-error@+1 {{parameter 'token_major' is given twice}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, token_major, token_major>)
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, 32], heads = 2, scale = f16>
+// expected-error@+1 {{expected groups of one head with token_major, got 2}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, token_major>)
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, 32], scale = f16, layout = #kvq.layout<codes = planar, tile = token_pairs<64>>>
+// expected-error@+1 {{expected rows of a head together in tiles, got token_major}}
+func.func private @f(!kvq.cache<1x8x?x128xf16, #f, token_major>)

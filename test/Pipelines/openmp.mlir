@@ -16,7 +16,7 @@
 // CHECK:         omp.parallel {
 // CHECK-NEXT:      llvm.alloca
 // CHECK-NOT:       llvm.intr.stacksave
-// CHECK:           omp.wsloop {
+// CHECK:           omp.wsloop schedule(dynamic) {
 // CHECK-NEXT:        omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(4)
 // CHECK:         omp.parallel {
 // CHECK:           omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(3)

@@ -50,7 +50,7 @@
 // VNNI-COUNT-8:  vpdpwssd
 // VNNI:          .size pairs
 // NEON-LABEL:    pairs:
-// NEON-COUNT-16: smull{{2?}} v{{[0-9]+}}.4s
+// NEON-COUNT-8:  smlal{{2?}} v{{[0-9]+}}.4s
 // NEON:          .size pairs
 func.func @pairs(%q: tensor<1x4x1x64xf32>, %k: !kc, %v: !vc, %n: tensor<1xi64>, %out: tensor<1x4x1x64xf32>)
     -> tensor<1x4x1x64xf32> {

@@ -6,8 +6,8 @@
 
 // The entry of the op, the processor and the number of threads; options first,
 // and the cost model for what it leaves open.
-// CHECK: schedule = #kvq.schedule<tile = 16, splits = 3, vector_width = 4, prefetch = 1>
-// GIVEN: schedule = #kvq.schedule<tile = 16, splits = 2, vector_width = 4, prefetch = 1>
+// CHECK: schedule = #kvq.schedule<tile = 16, splits = 3, heads_inside = 0, vector_width = 4, prefetch = 1>
+// GIVEN: schedule = #kvq.schedule<tile = 16, splits = 2, heads_inside = 0, vector_width = 4, prefetch = 1>
 // OTHER: schedule = #kvq.schedule<tile = 64,
 
 // So do pipelines.

@@ -18,15 +18,15 @@
 !n = tensor<1xi64>
 
 // CHECK-LABEL: @unpacked
-// CHECK: schedule = #kvq.schedule<tile = 64, splits = 1, prefetch = 1>
+// CHECK: schedule = #kvq.schedule<tile = 64, splits = 1, heads_inside = 0, prefetch = 1>
 // THREADS-LABEL: @unpacked
-// THREADS: schedule = #kvq.schedule<tile = 64, splits = 8, prefetch = 1>
+// THREADS: schedule = #kvq.schedule<tile = 64, splits = 8, heads_inside = 0, prefetch = 1>
 // GIVEN-LABEL: @unpacked
-// GIVEN: schedule = #kvq.schedule<tile = 32, splits = 3, prefetch = 0>
+// GIVEN: schedule = #kvq.schedule<tile = 32, splits = 3, heads_inside = 0, prefetch = 0>
 // SMALL-LABEL: @unpacked
-// SMALL: schedule = #kvq.schedule<tile = 16, splits = 1, prefetch = 10>
+// SMALL: schedule = #kvq.schedule<tile = 16, splits = 1, heads_inside = 0, prefetch = 10>
 // SHORT-LABEL: @unpacked
-// SHORT: schedule = #kvq.schedule<tile = 64, splits = 1, prefetch = 3>
+// SHORT: schedule = #kvq.schedule<tile = 64, splits = 1, heads_inside = 0, prefetch = 3>
 func.func @unpacked(%q: !q, %c: !i4, %n: !n) -> !q {
   %o = kvq.attention ins(%q, %c, %c : !q, !i4, !i4) lengths(%n : !n) outs(%q : !q) {scale = 1.0 : f32} -> !q
   return %o : !q
@@ -34,7 +34,7 @@ func.func @unpacked(%q: !q, %c: !i4, %n: !n) -> !q {
 
 // Codes that are bytes need no scratch.
 // SMALL-LABEL: @bytes
-// SMALL: schedule = #kvq.schedule<tile = 64, splits = 1, prefetch = 3>
+// SMALL: schedule = #kvq.schedule<tile = 64, splits = 1, heads_inside = 0, prefetch = 3>
 func.func @bytes(%q: !q, %c: !i8, %n: !n) -> !q {
   %o = kvq.attention ins(%q, %c, %c : !q, !i8, !i8) lengths(%n : !n) outs(%q : !q) {scale = 1.0 : f32} -> !q
   return %o : !q
@@ -59,7 +59,7 @@ func.func @many(%q: tensor<4x4x1x128xf32>, %c: !many, %n: tensor<4xi64>) -> tens
 
 // Fields that the op has stay.
 // GIVEN-LABEL: @own
-// GIVEN: schedule = #kvq.schedule<tile = 16, splits = 3, vector_width = 4, prefetch = 0>
+// GIVEN: schedule = #kvq.schedule<tile = 16, splits = 3, heads_inside = 0, vector_width = 4, prefetch = 0>
 func.func @own(%q: !q, %c: !i8, %n: !n) -> !q {
   %o = kvq.attention ins(%q, %c, %c : !q, !i8, !i8) lengths(%n : !n) outs(%q : !q)
       {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 16, vector_width = 4>} -> !q

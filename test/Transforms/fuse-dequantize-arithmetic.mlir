@@ -18,6 +18,8 @@
 // CHECK-DAG:   #[[MINIMA:.+]] = #kvq.format<codes = ui8, group = [32, 1], scale = f16, zero = min f16, range = minmax>
 // CHECK-DAG:   ![[CB:.+]] = !kvq.cache<1x2x64x64xf32, #[[BYTES]]>
 // CHECK-DAG:   ![[CN:.+]] = !kvq.cache<1x2x64x64xf32, #[[NIBBLES]]>
+// CHECK-DAG:   #[[SIGNED:.+]] = #kvq.format<codes = i4, group = [1, *], scale = f32, range = absmax, rule = #kvq.rule<bounds = full>, layout = #kvq.layout<codes = reversed>>
+// CHECK-DAG:   ![[CS:.+]] = !kvq.cache<1x2x64x64xf32, #[[SIGNED]]>
 // CHECK-DAG:   ![[CM:.+]] = !kvq.cache<1x2x64x64xf32, #[[MINIMA]], recent = 0>
 // CHECK-LABEL: func @bytes
 // CHECK-SAME:    %[[C:[^:]+]]: tensor<1x2x64x64xi8>, %[[S:[^:]+]]: tensor<1x2x64xf32>
@@ -111,6 +113,38 @@ func.func @records(%q: tensor<1x2x1x64xf32>, %r: tensor<1x2x64x34xi8>, %v: !kvq.
     %s = arith.extf %scale : f16 to f32
     %f = arith.sitofp %in : i8 to f32
     %y = arith.mulf %s, %f : f32
+    linalg.yield %y : f32
+  } -> tensor<1x2x64x64xf32>
+  %o = kvq.attention ins(%q, %x, %v : tensor<1x2x1x64xf32>, tensor<1x2x64x64xf32>, !kvq.cache<1x2x?x64xf32, #v>)
+      lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>) {scale = 0.125 : f32} -> tensor<1x2x1x64xf32>
+  return %o : tensor<1x2x1x64xf32>
+}
+
+// Signs are extended by a difference; the high nibble comes first.
+// CHECK-LABEL: func @sign_extended
+// CHECK:       kvq.from_components {{.*}} -> ![[CS]]{{$}}
+func.func @sign_extended(%q: tensor<1x2x1x64xf32>, %c: tensor<1x2x64x32xi8>, %s: tensor<1x2x64xf32>, %v: !kvq.cache<1x2x?x64xf32, #v>, %n: tensor<1xi64>)
+    -> tensor<1x2x1x64xf32> {
+  %x0 = tensor.empty() : tensor<1x2x64x64xf32>
+  %x = linalg.generic {indexing_maps = [#half, #row, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%c, %s : tensor<1x2x64x32xi8>, tensor<1x2x64xf32>) outs(%x0 : tensor<1x2x64x64xf32>) {
+  ^bb0(%in: i8, %scale: f32, %out: f32):
+    %i = linalg.index 3 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c4 = arith.constant 4 : index
+    %odd = arith.remui %i, %c2 : index
+    %even = arith.subi %c1, %odd : index
+    %bits = arith.muli %even, %c4 : index
+    %shift = arith.index_cast %bits : index to i8
+    %mask = arith.constant 15 : i8
+    %sign = arith.constant 8 : i8
+    %m = arith.shrui %in, %shift : i8
+    %code = arith.andi %m, %mask : i8
+    %flipped = arith.xori %code, %sign : i8
+    %d = arith.subi %flipped, %sign : i8
+    %f = arith.sitofp %d : i8 to f32
+    %y = arith.mulf %f, %scale : f32
     linalg.yield %y : f32
   } -> tensor<1x2x64x64xf32>
   %o = kvq.attention ins(%q, %x, %v : tensor<1x2x1x64xf32>, tensor<1x2x64x64xf32>, !kvq.cache<1x2x?x64xf32, #v>)
@@ -346,6 +380,24 @@ func.func @records_of_others(%q: tensor<1x2x1x64xf32>, %r: tensor<1x2x64x34xi8>,
       ins(%u#0, %s : tensor<1x2x64x64xi8>, tensor<1x2x64xf32>) outs(%x0 : tensor<1x2x64x64xf32>) {
   ^bb0(%in: i8, %scale: f32, %out: f32):
     %f = arith.sitofp %in : i8 to f32
+    %y = arith.mulf %f, %scale : f32
+    linalg.yield %y : f32
+  } -> tensor<1x2x64x64xf32>
+  %o = kvq.attention ins(%q, %x, %v : tensor<1x2x1x64xf32>, tensor<1x2x64x64xf32>, !kvq.cache<1x2x?x64xf32, #v>)
+      lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>) {scale = 0.125 : f32} -> tensor<1x2x1x64xf32>
+  return %o : tensor<1x2x1x64xf32>
+}
+
+// A difference of bytes, in bytes.
+// REMARK: Function=wraps | Reason="differences of its codes do not fit in 8 bits"
+func.func @wraps(%q: tensor<1x2x1x64xf32>, %c: tensor<1x2x64x64xi8>, %s: tensor<1x2x64xf32>, %z: tensor<1x2x64xi8>, %v: !kvq.cache<1x2x?x64xf32, #v>, %n: tensor<1xi64>)
+    -> tensor<1x2x1x64xf32> {
+  %x0 = tensor.empty() : tensor<1x2x64x64xf32>
+  %x = linalg.generic {indexing_maps = [#id, #row, #row, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%c, %s, %z : tensor<1x2x64x64xi8>, tensor<1x2x64xf32>, tensor<1x2x64xi8>) outs(%x0 : tensor<1x2x64x64xf32>) {
+  ^bb0(%in: i8, %scale: f32, %point: i8, %out: f32):
+    %d = arith.subi %in, %point : i8
+    %f = arith.sitofp %d : i8 to f32
     %y = arith.mulf %f, %scale : f32
     linalg.yield %y : f32
   } -> tensor<1x2x64x64xf32>

@@ -282,6 +282,48 @@ ARITHMETIC = [
         tensor((BATCH, HEADS * RATIO, TOKENS, DIM), "f32"),
     ),
     Case(
+        "nibbles of all heads of a token, in a row of a batch of tokens",
+        lambda r: {
+            "p": u8(r, BATCH * TOKENS, HEADS * DIM // 2),
+            "s": scales(r, BATCH * TOKENS, HEADS),
+            "z": scales(r, BATCH * TOKENS, HEADS),
+        },
+        "\n  %shifts = arith.constant dense<[0, 4]> : tensor<2xi8>"
+        + generic(
+            "c",
+            (BATCH * TOKENS, HEADS * DIM // 2, 2),
+            "i8",
+            [("p", tensor((BATCH * TOKENS, HEADS * DIM // 2), "i8"), "t, j"), ("shifts", "tensor<2xi8>", "k")],
+            """
+    %mask = arith.constant 15 : i8
+    %n = arith.shrui %in0, %in1 : i8
+    %m = arith.andi %n, %mask : i8
+    linalg.yield %m : i8""",
+            "t, j, k",
+        )
+        + f"""
+  %f = tensor.collapse_shape %c [[0], [1, 2]] : {tensor((BATCH * TOKENS, HEADS * DIM // 2, 2), "i8")} into {tensor((BATCH * TOKENS, HEADS * DIM), "i8")}
+  %g = tensor.expand_shape %f [[0, 1], [2, 3]] output_shape [{BATCH}, {TOKENS}, {HEADS}, {DIM}] : {tensor((BATCH * TOKENS, HEADS * DIM), "i8")} into {tensor((BATCH, TOKENS, HEADS, DIM), "i8")}"""
+        + generic(
+            "x",
+            SHAPE,
+            "f32",
+            [
+                ("g", tensor((BATCH, TOKENS, HEADS, DIM), "i8"), "b, t, h, c"),
+                *((name, tensor((BATCH * TOKENS, HEADS), "f32"), f"b * {TOKENS} + t, h") for name in "sz"),
+            ],
+            """
+    %f0 = arith.uitofp %in0 : i8 to f32
+    %m = arith.mulf %f0, %in1 : f32
+    %v = arith.addf %m, %in2 : f32
+    linalg.yield %v : f32""",
+        ),
+        lambda a: (
+            interleaved(a["p"]).reshape(BATCH, TOKENS, HEADS, DIM) * wide(a["s"]).reshape(BATCH, TOKENS, HEADS, 1)
+            + wide(a["z"]).reshape(BATCH, TOKENS, HEADS, 1)
+        ).swapaxes(1, 2),
+    ),
+    Case(
         "one scale for all",
         lambda r: {"c": i8(r, *SHAPE)},
         splat("s", "0.0078125", SHAPE, "f32")

@@ -268,6 +268,26 @@ MOVES = [
         lambda a: (wide(a["c"]) * a["s"]).reshape(SHAPE),
     ),
     Case(
+        "all heads of a token in a row, behind others",
+        lambda r: {"c": i8(r, BATCH, TOKENS, 5 * DIM), "s": scales(r, BATCH, TOKENS, 5 * DIM // 32)},
+        dequantize(
+            "y",
+            "codes = i8, group = [1, 32], scale = f32",
+            "c",
+            ["s"],
+            (BATCH, TOKENS, 5 * DIM),
+            [tensor((BATCH, TOKENS, 5 * DIM), "i8"), tensor((BATCH, TOKENS, 5 * DIM // 32), "f32")],
+        )
+        + f"""
+  %k = tensor.extract_slice %y[0, 0, {2 * DIM}] [{BATCH}, {TOKENS}, {2 * DIM}] [1, 1, 1] : {tensor((BATCH, TOKENS, 5 * DIM), "f32")} to {tensor((BATCH, TOKENS, 2 * DIM), "f32")}
+  %h = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [{BATCH}, {TOKENS}, {HEADS}, {DIM}] : {tensor((BATCH, TOKENS, 2 * DIM), "f32")} into {tensor((BATCH, TOKENS, HEADS, DIM), "f32")}
+  %x_init = tensor.empty() : {ROWS}
+  %x = linalg.transpose ins(%h : {tensor((BATCH, TOKENS, HEADS, DIM), "f32")}) outs(%x_init : {ROWS}) permutation = [0, 2, 1, 3]""",
+        lambda a: (
+            (wide(a["c"]) * each(a["s"], 1, 32))[..., 2 * DIM : 4 * DIM].reshape(BATCH, TOKENS, HEADS, DIM).swapaxes(1, 2)
+        ),
+    ),
+    Case(
         "transposed, each head for its query heads",
         lambda r: {"c": i8(r, BATCH, TOKENS, HEADS, DIM), "s": scales(r, BATCH, TOKENS, HEADS, 1)},
         dequantize(

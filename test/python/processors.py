@@ -41,6 +41,7 @@ def compiled_for(cpu: str, features: str = ""):
     return compiled_by(lambda text, **options: compile_here(text, cpu=cpu, features=features, **options))
 
 
+CPUS = {"aarch64": "max", "riscv64": "rv64"}  # as qemu names those that have all
 START = r"""
 typedef unsigned long size_t;
 #if defined(__aarch64__)
@@ -122,14 +123,17 @@ class EmulatedKernel:
         driver = program.with_suffix(".c")
         driver.write_text("\n".join(source))
         target = f"--target={self.architecture}-linux-gnu"
-        extra = ["-march=rv64gc"] if "riscv" in self.architecture else []
+        extra = ["-march=rv64gc", "-mabi=lp64d"] if "riscv" in self.architecture else []
         subprocess.run(
             [CLANG, target, *extra, "-O1", "-ffreestanding", "-fno-builtin", "-c", driver, "-o", f"{driver}.o"], check=True
         )
         subprocess.run([LLD, "-static", f"{driver}.o", self.object, "-o", program], check=True)
         given = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
         found = subprocess.run(
-            [find_qemu(self.architecture), "-cpu", "max", program], input=given, capture_output=True, check=True
+            [find_qemu(self.architecture), "-cpu", CPUS[self.architecture], program],
+            input=given,
+            capture_output=True,
+            check=True,
         )
         at = 0
         for array in arrays:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from kvq_mlir import bench_append, bench_attention, bench_pairs, yardstick
+from kvq_mlir import bench_append, bench_attention, bench_pairs, ggml_engine, yardstick
 from kvq_mlir.__main__ import main
 from kvq_mlir.bench_cases import filled, named_format, used_bytes
 from kvq_mlir.bench_timing import interleave
@@ -103,6 +103,32 @@ def test_cpu_grown(capsys):
     assert "1 sequence, pages of 16 tokens" in text and "in caches with room for 4,096" in " ".join(text.split())
 
 
+@pytest.mark.skipif(ggml_engine.missing() is not None, reason=str(ggml_engine.missing()))
+def test_cpu_engine(capsys):
+    """What an engine gives is compared before it is measured."""
+    formats = ("--formats", "f16; i8 @ i16; ggml.q4_0; codebook nf4 / i6")
+    found = run_json(capsys, "cpu", "--tokens", "100", "--batch", "2", "--engine", "ggml", *formats, *SHORT)
+    assert [result["engine"] for result in found["results"]] == ["f16", "q8_0", "q4_0", "q8_0"]
+    assert all(result["engine_nanoseconds"] > 0 and result["engine_ratio"]["median"] > 0 for result in found["results"])
+
+
+def test_cpu_without_the_engine(capsys, monkeypatch):
+    monkeypatch.setattr(ggml_engine, "missing", lambda: "no package")
+    assert main(["bench", "cpu", "--engine", "ggml"]) == 1
+    assert capsys.readouterr().err == "error: --engine: no package\n"
+
+
+def test_cpu_token_major(capsys):
+    """Rows that interleave heads, yardsticks too: what they give is compared before anything is measured."""
+    formats = ("--formats", "ggml.q8_0 @ i16; ggml.q4_0; i8")
+    found = run_json(capsys, "cpu", "--tokens", "100", "--batch", "2", "--token-major", *formats, *SHORT)
+    assert found["token_major"] and all(result["nanoseconds"] > 0 for result in found["results"])
+    if yardstick.missing() is None:
+        assert [result["yardstick"] for result in found["results"]] == ["q8_0", "q4_0", "q8_0"]
+    assert main(["bench", "cpu", "--tokens", "50", "--token-major", "--formats", "f16", *SHORT]) == 0
+    assert "1 sequence, token-major;" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", [None, 64])
 @pytest.mark.parametrize("name", ["f16", "i4 @ i16"])
 def test_time_does_not_grow_with_room(name, page, rng):
@@ -178,6 +204,7 @@ def test_used_bytes(rng):
         (["cpu", "--torch", "--batch", "2"], "--torch: expected one sequence"),
         (["cpu", "--unfused", "--batch", "2"], "--unfused: expected one query of one sequence"),
         (["cpu", "--heads", "32/8,32/5"], "--heads: expected QUERY/KV with a multiple of the KV heads, found '32/5'"),
+        (["cpu", "--engine", "ggml", "--queries", "2"], "--engine: expected one query of a sequence"),
         (["cpu", "--page", "0"], "--page: expected at least 1, found 0"),
         (["cpu", "--grown", "99", "--tokens", "64,100"], "--grown: expected at least the 100 tokens that are there, found 99"),
         (["cpu", "--page", "64", "--tokens", "70", "--formats", "i8, token pairs"], "i8, token pairs: "),

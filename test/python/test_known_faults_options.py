@@ -109,6 +109,7 @@ CACHE_PARAMETERS = {
     "page": ("", ", page = 16"),
     "ring": ("", ", ring = 16"),
     "keep_first": (", ring = 16", ", ring = 16, keep_first = 2"),
+    "token_major": ("", ", token_major"),
 }
 
 
@@ -482,6 +483,7 @@ SCHEDULE_OPTIONS = {
     "splits": ("1", "2"),
     "tile-tokens": ("64", "32"),
     "prefetch": ("0", "2"),
+    "heads-inside": ("0", "128"),
     "threads": ("1", "64"),
     "vector-width": ("8", "1024"),
     "l1-bytes": ("32768", "4096"),
@@ -571,6 +573,7 @@ REJECTED = {
     "splits": ("-1", "got -1"),
     "tile-tokens": ("-1", "got -1"),
     "prefetch": ("17", "got 17"),
+    "heads-inside": ("-2", "got -2"),
     "distance": ("-1", "got -1"),
     "threads": ("0", "got 0"),
     "l1-bytes": ("0", "got 0"),

@@ -167,3 +167,9 @@ BYTE_TILES = Path(
 def test_arm(path, features, rng, tmp_path):
     """Products of bytes by sdot and usdot, where there are any."""
     check(emulated(tmp_path, "aarch64", features), path, [MODES["i8"], MODES["plain"]], rng)
+
+
+@pytest.mark.skipif(not find_qemu("riscv64"), reason="runs code for RISC-V with qemu")
+def test_a_processor_of_which_nothing_is_known(rng, tmp_path):
+    """Without vectors, and all that may not be there written out."""
+    check(emulated(tmp_path, "riscv64", "+m,+a,+f,+d"), PATHS["planar"], [MODES["plain"], MODES["i16"]], rng)

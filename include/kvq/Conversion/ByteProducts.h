@@ -17,6 +17,9 @@ enum class ByteProducts {
   /// x86's vpdpbusd on vectors of up to 256 bits, and of up to 512.
   AVXVNNI,
   AVX512VNNI,
+  /// AArch64 without any: it adds products one after the other, where others
+  /// add two neighbours at once.
+  Neon,
   /// AArch64's sdot, of signed bytes on both sides, and usdot.
   NeonDot,
   NeonMixedDot

@@ -86,6 +86,8 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
                         "vpdpbusd of up to 256 bits"),
              clEnumValN(::mlir::kvq::ByteProducts::AVX512VNNI, "avx512vnni",
                         "vpdpbusd of up to 512 bits"),
+             clEnumValN(::mlir::kvq::ByteProducts::Neon, "neon",
+                        "none, and none for sums of two either"),
              clEnumValN(::mlir::kvq::ByteProducts::NeonDot, "dotprod",
                         "sdot of 128 bits"),
              clEnumValN(::mlir::kvq::ByteProducts::NeonMixedDot, "i8mm",
@@ -146,8 +148,10 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     where there is one: in front of the part, or, if it is read in loops, a few lines
     in each iteration of all but the innermost one, since many at a time would wait
     for each other; where these are few, also in the innermost one.
-    Rows that pages or groups of several tokens place otherwise are left to the
-    processor.
+    Where a loop over heads is in between, each of whose rows lie beside the others'
+    (`token_major` caches, `heads_inside`), each head prefetches its share of the rows
+    of all heads that come next. Of rows in pages the page of the next tile is looked
+    up. Rows that groups of several tokens place otherwise are left to the processor.
 
     Of test/Conversion/KVQToVector/prefetch-tiles.mlir, abridged:
 
@@ -177,6 +181,28 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def DealOutWorkItemsPass : Pass<"kvq-deal-out-work-items"> {
+  let summary = "Has threads of OpenMP take work items as they are done with others";
+  let description = [{
+    Gives every `omp.wsloop` without a schedule a dynamic one. Sequences of a batch
+    are of different lengths, so that items take different times; and a thread that
+    the system holds up does not hold up the others' share.
+
+    Of test/Conversion/deal-out-work-items.mlir:
+
+    ```mlir
+    omp.wsloop {
+    ```
+    becomes
+    ```mlir
+    omp.wsloop schedule(dynamic) {
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = ["::mlir::omp::OpenMPDialect"];
 }
 
 def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {

@@ -457,6 +457,7 @@ def KVQ_ScheduleAttr : KVQ_Attr<"Schedule", "schedule"> {
     |---|---|---|---|
     | `splits` | 1 to 1024 | token ranges of a query token, attended to independently | `kvq-split-tokens` |
     | `tile` | 1 to 256 | most tokens in a tile | `kvq-tile-attention` |
+    | `heads_inside` | 0 to 4096 | tokens of which a work item of one query token reads all KV heads in turn; 0 for a work item for each KV head | `kvq-split-tokens` |
     | `vector_width` | a power of two to 64 | elements of f32 in a vector register | `convert-kvq-to-vector` |
     | `prefetch` | 0 to 16 | how many tiles ahead cache lines are prefetched, 0 for none | `kvq-prefetch-tiles` |
 
@@ -470,11 +471,13 @@ def KVQ_ScheduleAttr : KVQ_Attr<"Schedule", "schedule"> {
   let parameters = (ins
     OptionalParameter<"std::optional<int64_t>">:$tile,
     OptionalParameter<"std::optional<int64_t>">:$splits,
+    OptionalParameter<"std::optional<int64_t>">:$heads_inside,
     OptionalParameter<"std::optional<int64_t>">:$vector_width,
     OptionalParameter<"std::optional<int64_t>">:$prefetch);
   let extraClassDeclaration = [{
     static constexpr int64_t kMostTileTokens = 256, kMostSplits = 1024,
-                             kMostVectorWidth = 64, kMostPrefetch = 16;
+                             kMostHeadsInside = 4096, kMostVectorWidth = 64,
+                             kMostPrefetch = 16;
     /// This one, with fields of `other` where it has none.
     ScheduleAttr withDefaults(ScheduleAttr other) const;
   }];
@@ -524,7 +527,7 @@ def KVQ_SegmentsAttr : KVQ_Attr<"Segments", "segments"> {
         ::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,
         int64_t exactFirst, std::optional<int64_t> recent,
         std::optional<int64_t> residual, std::optional<int64_t> page,
-        std::optional<int64_t> ring, int64_t keepFirst) const;
+        std::optional<int64_t> ring, int64_t keepFirst, bool tokenMajor) const;
     int64_t getChannels(unsigned segment) const {
       return getEnds()[segment] - (segment ? getEnds()[segment - 1] : 0);
     }

@@ -38,6 +38,10 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
       of P tokens, a multiple of n, from one pool for all sequences. The exact
       windows stay per sequence.
 
+    - `token_major`: the rows of a token's heads follow each other, token after token,
+      as engines write them that lay out `tokens x kv_heads x head_dim`. Without it
+      rows of a head's tokens do. Exact windows and what is given stay as they are.
+
     - `ring = W`, `keep_first = F`: of longer sequences the first F tokens and the
       newest W-F are kept; attention sees no others. Without `keep_first`, F is 0.
 
@@ -100,6 +104,9 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     finite, signs 1 or -1 (docs/Semantics.md, R17, R23, R26 and R27); that is not
     checked at run time. `kvq_mlir.Cache` checks it.
 
+    With `token_major` the second and third extents of codes, values, records and
+    computed metadata change places: batch x rows x kv_heads x ...
+
     With pages, codes, values and computed metadata are pools, `pages x kv_heads x
     P x ...` (`pages x kv_heads x P/n x ...` for metadata); the number of pages is
     dynamic and does not follow from the capacity, which bounds the tokens of a
@@ -139,7 +146,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     `exact_first`, or fewer others than the exact window; more than
     2^40 tokens anywhere; segments that do not end at head_dim, that are no rows by
     these rules, or one exact beside an exact window in pages; exact windows beside
-    a row of all segments; tiles in pages, in a ring or of segments.
+    a row of all segments; tiles in pages, in a ring, of segments or `token_major`;
+    groups of several heads with `token_major`.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
@@ -151,7 +159,8 @@ def KVQ_CacheType : TypeDef<KVQ_Dialect, "Cache"> {
     "std::optional<int64_t>":$residual,
     "std::optional<int64_t>":$page,
     "std::optional<int64_t>":$ring,
-    "int64_t":$keepFirst);
+    "int64_t":$keepFirst,
+    "bool":$tokenMajor);
   let extraClassDeclaration = [{
     /// The format of the whole row; null where it has segments.
     ::mlir::kvq::FormatInterface getFormat() const {

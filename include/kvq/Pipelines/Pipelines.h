@@ -36,6 +36,13 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
       llvm::cl::desc(
           "Most tokens in a tile (0: by the file or the cost model)"),
       llvm::cl::init(0)};
+  PassOptions::Option<int64_t> headsInside{
+      *this, "heads-inside",
+      llvm::cl::desc(
+          "Tokens of which a work item reads all KV heads in turn, 0 "
+          "for a work item for each head (-1: by the file or the "
+          "cost model)"),
+      llvm::cl::init(-1)};
   PassOptions::Option<int64_t> prefetch{
       *this, "prefetch",
       llvm::cl::desc("How many tiles ahead lines are prefetched (-1: by the "
@@ -85,6 +92,8 @@ struct CPUPipelineOptions : TilePipelineOptions {
                      "vpdpbusd of up to 256 bits"),
           clEnumValN(ByteProducts::AVX512VNNI, "avx512vnni",
                      "vpdpbusd of up to 512 bits"),
+          clEnumValN(ByteProducts::Neon, "neon",
+                     "none, and none for sums of two either"),
           clEnumValN(ByteProducts::NeonDot, "dotprod", "sdot of 128 bits"),
           clEnumValN(ByteProducts::NeonMixedDot, "i8mm", "usdot of 128 bits"))};
   PassOptions::Option<bool> expandHalf{

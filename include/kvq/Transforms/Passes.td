@@ -110,9 +110,10 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
     head, token and channel, through whatever only moves elements: `tensor.cast`,
     `arith.extf` and `arith.truncf`, slices (of tokens, from a border of groups on,
     of heads, sequences, layers, channels that lie unpacked), reshapes, and
-    structured ops that copy: transposes, broadcasts. KV heads that are repeated for
-    their query heads are read once, where keys and values repeat them alike. Where
-    the axes lie in another order than a cache's, the components are transposed
+    structured ops that copy: transposes, broadcasts. Several axes of a cache may lie
+    on one of a tensor, heads and channels on that of a token's row, say. KV heads
+    that are repeated for their query heads are read once, where keys and values
+    repeat them alike. Where the axes lie in another order than a cache's, the components are transposed
     views of the buffers (`memref.transpose`): nothing is copied. Keys of an
     attention with tables of RoPE become a cache with `rope = pre`.
 
@@ -120,8 +121,9 @@ def FuseDequantizePass : Pass<"kvq-fuse-dequantize"> {
 
     Arithmetic is (code - point) * scale, code * scale - point * scale or
     code * scale + minimum, in `arith` on tensors or in the bodies of structured ops.
-    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions,
-    joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
+    Codes come from `kvq.unpack` or from bytes, by shifts, masks and extensions (what
+    `kvq-decompose-values` makes of integer codes, in any order within a row, is found
+    to be such), joined by `tensor.concat` or `tensor.insert_slice` or chosen by the channel's
     number: the bits of each channel are followed one by one, and the layout is the
     one in which they lie so. Unsigned codes less their middle are signed ones with a
     bias. What a scale is read at says which tokens, channels and heads share it;
@@ -201,10 +203,11 @@ def AssignLayoutPass : Pass<"kvq-assign-layout", "::mlir::ModuleOp"> {
 def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
   let summary = "Gives attention a schedule: tiles, splits and prefetches";
   let description = [{
-    Fills the fields `tile`, `splits` and `prefetch` that the `schedule` of a
-    `kvq.attention` does not have, in this order from
+    Fills the fields `tile`, `splits`, `heads_inside` and `prefetch` that the
+    `schedule` of a `kvq.attention` does not have, in this order from
 
-    1. the options `tile-tokens`, `splits` and `prefetch`, where they are given;
+    1. the options `tile-tokens`, `splits`, `heads-inside` and `prefetch`, where they
+       are given;
     2. the entry of `file` for this op, processor and number of threads: what
        `python -m kvq_mlir tune` has found, `vector_width` included;
     3. the cost model of docs/Pipeline.md, from the bytes and operations of a token,
@@ -220,7 +223,7 @@ def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
     becomes
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x8x1x128xf32>, !c, !c) …
-        {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 64, splits = 8, prefetch = 1>} -> …
+        {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 64, splits = 8, heads_inside = 0, prefetch = 1>} -> …
     ```
 
     Errors: options out of bounds, a file that cannot be read, is none that `tune`
@@ -233,6 +236,9 @@ def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
            "Token ranges of a query token (0: by the file or the cost model)">,
     Option<"tileTokens", "tile-tokens", "int64_t", /*default=*/"0",
            "Most tokens in a tile (0: by the file or the cost model)">,
+    Option<"headsInside", "heads-inside", "int64_t", /*default=*/"-1",
+           "Tokens of which a work item reads all KV heads in turn, 0 for a work "
+           "item for each head (-1: by the file or the cost model)">,
     Option<"prefetch", "prefetch", "int64_t", /*default=*/"-1",
            "How many tiles ahead lines are prefetched (-1: by the file or the "
            "cost model)">,
@@ -300,6 +306,11 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     KV head, query token, split). Their states go to a workspace, and a second
     `scf.forall` merges them in order by `kvq.merge_partials`. A split holds
     ceil(tokens / splits) tokens, so that borders depend on nothing else.
+
+    With `heads_inside = T` in the op's `schedule`, and one query token in an item, the
+    items are those of (sequence, query token) alone: a loop over T tokens at a time, and in it one over the KV
+    heads, each of which takes up the rows of the state that are its query heads'.
+    So what lies together in `token_major` caches is read together.
 
     With `query-tile` = n items have n query tokens that follow each other, and
     their rows are the n tokens of the first query head, then those of the next: they

@@ -96,35 +96,75 @@ Value BodyEmitter::load(OpOperand *operand, const Point &point) {
     return memref::LoadOp::create(builder, loc, memref, at);
   if (std::optional<int64_t> neighbour =
           plan.neighbourInPairs(operand, *plan.laneAxis))
-    return loadFromPairs(type, memref, at, *neighbour);
+    return loadFromPairs(operand, point, *neighbour);
   auto vectorType = VectorType::get({lanes}, type.getElementType());
   return vector::LoadOp::create(builder, loc, vectorType, memref, at);
 }
 
-/// One element of each of the pairs from the one that `at` is in.
-Value BodyEmitter::loadFromPairs(MemRefType type, Value memref,
-                                 SmallVector<Value> at, int64_t neighbour) {
+/// The pairs of which `operand` has one element of each, from `point` on.
+Value BodyEmitter::loadPairs(OpOperand *operand, const Point &point,
+                             int64_t neighbour) {
+  Value memref = operand->get();
+  SmallVector<Value> at = indices(operand, point);
   if (neighbour != 0)
     at.back() = builder.createOrFold<arith::SubIOp>(
         loc, at.back(),
         arith::ConstantIndexOp::create(builder, loc, neighbour));
-  Value pairs = vector::LoadOp::create(
-      builder, loc, VectorType::get({2 * lanes}, type.getElementType()), memref,
-      at);
-  if (type.getElementType().isInteger(8)) {
-    // As the lower or the upper byte of a word, LLVM extends it with shifts.
-    Value words = vector::BitCastOp::create(
-        builder, loc, VectorType::get({lanes}, builder.getI16Type()), pairs);
-    if (neighbour == 1)
-      words = arith::ShRUIOp::create(
-          builder, loc, words,
-          splat(builder, loc,
-                arith::ConstantOp::create(builder, loc,
-                                          builder.getI16IntegerAttr(8)),
-                lanes));
-    return arith::TruncIOp::create(
-        builder, loc, VectorType::get({lanes}, builder.getI8Type()), words);
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return vector::LoadOp::create(
+      builder, loc, VectorType::get({2 * lanes}, element), memref, at);
+}
+
+/// Where `op` makes floats of bytes of pairs, these as parts of words, which
+/// are extended once for both of a pair. Null elsewhere.
+Value BodyEmitter::emitBytesOfPairs(Operation *op, const Point &point) {
+  bool isSigned = isa<arith::SIToFPOp>(op);
+  if (lanes == 1 || (!isSigned && !isa<arith::UIToFPOp>(op)))
+    return {};
+  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+  if (!argument || argument.getOwner() != plan.op.getBody() ||
+      !argument.getType().isInteger(8))
+    return {};
+  OpOperand *operand = plan.op.getMatchingOpOperand(argument);
+  if (!isa<MemRefType>(operand->get().getType()) ||
+      !plan.axesOf(operand)[*plan.laneAxis])
+    return {};
+  std::optional<int64_t> neighbour =
+      plan.neighbourInPairs(operand, *plan.laneAxis);
+  if (!neighbour)
+    return {};
+  Value words = vector::BitCastOp::create(
+      builder, loc, VectorType::get({lanes}, builder.getI16Type()),
+      loadPairs(operand, point, *neighbour));
+  auto wide = VectorType::get({lanes}, builder.getI32Type());
+  auto bind = [&](int32_t value) -> Value {
+    return splat(builder, loc,
+                 arith::ConstantOp::create(builder, loc,
+                                           builder.getI32IntegerAttr(value)),
+                 lanes);
+  };
+  Value byte;
+  if (isSigned) {
+    byte = arith::ExtSIOp::create(builder, loc, wide, words);
+    if (*neighbour == 0)
+      byte = arith::ShLIOp::create(builder, loc, byte, bind(24));
+    byte = arith::ShRSIOp::create(builder, loc, byte,
+                                  bind(*neighbour == 0 ? 24 : 8));
+  } else {
+    byte = arith::ExtUIOp::create(builder, loc, wide, words);
+    if (*neighbour == 0)
+      byte = arith::AndIOp::create(builder, loc, byte, bind(0xFF));
+    else
+      byte = arith::ShRUIOp::create(builder, loc, byte, bind(8));
   }
+  return arith::SIToFPOp::create(
+      builder, loc, VectorType::get({lanes}, op->getResult(0).getType()), byte);
+}
+
+/// One element of each pair.
+Value BodyEmitter::loadFromPairs(OpOperand *operand, const Point &point,
+                                 int64_t neighbour) {
+  Value pairs = loadPairs(operand, point, neighbour);
   SmallVector<int64_t> mask;
   for (int64_t lane = 0; lane < lanes; ++lane)
     mask.push_back(2 * lane + neighbour);
@@ -235,6 +275,8 @@ Value BodyEmitter::emitOp(Operation *op, unsigned resultNumber,
   }
   if (Value sum = emitSum(op, point, accumulators))
     return sum;
+  if (Value bytes = emitBytesOfPairs(op, point))
+    return bytes;
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(emitValue(operand, point, accumulators));

@@ -381,16 +381,31 @@ Value ProductEmitter::apply(ArrayRef<Operation *> ops, Value element) {
   return element;
 }
 
+/// Every second element of a vector, from `first` on.
+static Value buildHalf(OpBuilder &builder, Location loc, Value vector,
+                       int64_t first) {
+  int64_t count = cast<VectorType>(vector.getType()).getNumElements();
+  SmallVector<int64_t> mask;
+  for (int64_t lane = first; lane < count; lane += 2)
+    mask.push_back(lane);
+  return vector::ShuffleOp::create(builder, loc, vector, vector, mask);
+}
+
 Value ProductEmitter::addNeighbours(Value products) {
-  int64_t count = cast<VectorType>(products.getType()).getNumElements();
-  SmallVector<int64_t> masks[2];
-  for (int64_t lane = 0; lane < count; ++lane)
-    masks[lane % 2].push_back(lane);
-  Value halves[2];
+  return arith::AddIOp::create(builder, loc,
+                               buildHalf(builder, loc, products, 0),
+                               buildHalf(builder, loc, products, 1));
+}
+
+/// The same sums, where a product is added to others by one instruction, and
+/// neighbours are not.
+Value ProductEmitter::multiplyNeighbours(Value left, Value right) {
+  Value products[2];
   for (int64_t i : {0, 1})
-    halves[i] =
-        vector::ShuffleOp::create(builder, loc, products, products, masks[i]);
-  return arith::AddIOp::create(builder, loc, halves[0], halves[1]);
+    products[i] =
+        arith::MulIOp::create(builder, loc, buildHalf(builder, loc, left, i),
+                              buildHalf(builder, loc, right, i));
+  return arith::AddIOp::create(builder, loc, products[0], products[1]);
 }
 
 /// Whether one instruction adds the four products at each lane.
@@ -399,6 +414,7 @@ bool ProductEmitter::hasByteProducts() const {
   bool hasLength = false;
   switch (plan.byteProducts) {
   case ByteProducts::None:
+  case ByteProducts::Neon:
     break;
   case ByteProducts::AVXVNNI:
     hasLength = bits >= 128 && bits <= 256;
@@ -482,9 +498,11 @@ Value ProductEmitter::add(Value sum, const Point &point) {
   for (int64_t i = 0; i < neighbours; i += together) {
     Point at(point);
     at[*plan.integerSum->pairAxis] += i;
-    Value next = arith::MulIOp::create(builder, loc, getFactor(0, at, together),
-                                       getFactor(1, at, together));
-    if (inVectors)
+    Value left = getFactor(0, at, together), right = getFactor(1, at, together);
+    Value next = inVectors && !plan.addsPairs()
+                     ? multiplyNeighbours(left, right)
+                     : arith::MulIOp::create(builder, loc, left, right);
+    if (inVectors && plan.addsPairs())
       next = addNeighbours(next);
     products =
         products

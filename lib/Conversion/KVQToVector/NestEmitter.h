@@ -55,8 +55,10 @@ public:
   SmallVector<Value> indices(OpOperand *operand, const Point &point);
 
 private:
-  Value loadFromPairs(MemRefType type, Value memref, SmallVector<Value> at,
+  Value loadPairs(OpOperand *operand, const Point &point, int64_t neighbour);
+  Value loadFromPairs(OpOperand *operand, const Point &point,
                       int64_t neighbour);
+  Value emitBytesOfPairs(Operation *op, const Point &point);
   Value axisIndex(unsigned axis, const Point &point);
   Value vectorIndex(unsigned axis, const Point &point);
   Value emitSum(Operation *op, const Point &point, ValueRange accumulators);
@@ -100,6 +102,7 @@ private:
   }
   bool hasNeighbours() const;
   bool hasByteProducts() const;
+  Value multiplyNeighbours(Value left, Value right);
   Value callByteProducts(Value sum, Value bytes, Value signedBytes);
   Value addByteProducts(Value sum, const Point &point);
 

@@ -69,11 +69,18 @@ struct NestPlan {
   std::optional<IntegerSum> integerSum;
   ByteProducts byteProducts = ByteProducts::None;
 
+  /// Whether an instruction multiplies and adds two neighbours at once.
+  bool addsPairs() const {
+    return byteProducts != ByteProducts::Neon &&
+           byteProducts != ByteProducts::NeonDot &&
+           byteProducts != ByteProducts::NeonMixedDot;
+  }
+
   /// Whether steps of `lanes` on the lane axis are products that are added in
   /// pairs, so that accumulators have half as many lanes.
   bool addsNeighbours(int64_t lanes) const {
     return integerSum && reducesLanes() && integerSum->pairAxis == laneAxis &&
-           lanes >= 4;
+           lanes >= 4 && addsPairs();
   }
   bool isReduced(unsigned axis) const {
     return kinds[axis] == utils::IteratorType::reduction;

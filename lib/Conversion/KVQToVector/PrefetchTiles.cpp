@@ -10,15 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NextBytes.h"
+
 #include "kvq/Conversion/Passes.h"
 #include "kvq/IR/KVQ.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
@@ -33,99 +30,6 @@ using namespace mlir::kvq;
 
 /// Bytes of a cache line.
 static constexpr int64_t kLine = 64;
-
-/// Whether `value` follows from the iteration of `loop`.
-static bool advancesWith(Value value, scf::ForOp loop) {
-  if (value == loop.getInductionVar())
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (!op || !loop->isProperAncestor(op))
-    return false;
-  BackwardSliceOptions options;
-  options.omitBlockArguments = true;
-  options.inclusive = true;
-  options.filter = [&](Operation *inner) {
-    return loop->isProperAncestor(inner);
-  };
-  SetVector<Operation *> slice;
-  if (failed(getBackwardSlice(op, &slice, options)))
-    return true;
-  return llvm::any_of(slice, [&](Operation *inner) {
-    return llvm::is_contained(inner->getOperands(), loop.getInductionVar());
-  });
-}
-
-/// Whether `value` is the iteration of `loop`, but for a shift that is the same
-/// in all of them, and for bounds.
-static bool isIterationOf(Value value, scf::ForOp loop) {
-  if (value == loop.getInductionVar())
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<affine::AffineMaxOp, arith::MaxSIOp>(op))
-    return llvm::count_if(op->getOperands(), [&](Value operand) {
-             return isIterationOf(operand, loop);
-           }) == 1;
-  if (auto sub = dyn_cast_or_null<arith::SubIOp>(op))
-    return isIterationOf(sub.getLhs(), loop) &&
-           !advancesWith(sub.getRhs(), loop);
-  return false;
-}
-
-namespace {
-
-/// How parts of a buffer follow each other in the iterations of a loop.
-struct TokenAxis {
-  unsigned axis;
-  /// Whether an iteration takes one whole row of the axis, a tile of a layout;
-  /// otherwise a row for each step of the loop.
-  bool isTile;
-};
-
-} // namespace
-
-/// The axis of `part` along which tiles follow each other: its rows are
-/// contiguous, and nothing else advances.
-static std::optional<TokenAxis> getTokenAxis(memref::SubViewOp part,
-                                             scf::ForOp loop) {
-  std::optional<TokenAxis> found;
-  for (auto [index, offset] : llvm::enumerate(part.getMixedOffsets())) {
-    auto value = dyn_cast<Value>(offset);
-    if (!value || !advancesWith(value, loop))
-      continue;
-    bool isTile = false;
-    if (auto division = value.getDefiningOp<arith::DivUIOp>())
-      if (getConstantIntValue(division.getRhs()) ==
-          getConstantIntValue(loop.getStep())) {
-        isTile = true;
-        value = division.getLhs();
-      }
-    if (found || !isIterationOf(value, loop))
-      return std::nullopt;
-    found = TokenAxis{static_cast<unsigned>(index), isTile};
-  }
-  MemRefType source = part.getSourceType();
-  if (!found || !part.hasUnitStride() || !source.getLayout().isIdentity() ||
-      getConstantIntValue(part.getMixedSizes()[found->axis]).has_value() !=
-          found->isTile ||
-      found->axis + 1 == source.getRank())
-    return std::nullopt;
-  for (unsigned inner = found->axis + 1; inner < source.getRank(); ++inner)
-    if (source.isDynamicDim(inner) ||
-        getConstantIntValue(part.getMixedSizes()[inner]) !=
-            source.getDimSize(inner))
-      return std::nullopt;
-  return found;
-}
-
-/// Iterations of a loop whose bounds are known; 0 where they are not.
-static int64_t countTrips(scf::ForOp loop) {
-  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
-                         upper = getConstantIntValue(loop.getUpperBound()),
-                         step = getConstantIntValue(loop.getStep());
-  if (!lower || !upper || !step || *upper <= *lower)
-    return 0;
-  return llvm::divideCeil(*upper - *lower, *step);
-}
 
 /// The loops of the first read of `part`, innermost first; none where it is not
 /// in loops alone.
@@ -239,78 +143,46 @@ static Value getFirst(OpBuilder &b, Location loc, const Share &share) {
   return first;
 }
 
-/// Prefetches what follows `part` in the iteration of `loop` that is `distance`
-/// behind.
-static void prefetchNext(memref::SubViewOp part, TokenAxis tokens,
-                         scf::ForOp loop, int64_t distance) {
-  OpBuilder b(part);
+/// Prefetches `next` in front of `part`, or as it is read.
+static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
+                     scf::ForOp loop) {
   Location loc = part.getLoc();
-  ArrayRef<int64_t> shape = part.getSourceType().getShape();
-  int64_t bytes = part.getSourceType().getElementTypeBitWidth() / 8;
-  int64_t ofRow = 1;
-  for (int64_t extent : shape.drop_front(tokens.axis + 1))
-    ofRow *= extent;
+  constexpr int64_t kFewLines = 16;
+  int64_t line = kLine * 8 / part.getSourceType().getElementTypeBitWidth();
   auto bind = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  auto multiply = [&](Value value) -> Value {
-    return b.createOrFold<arith::MulIOp>(loc, value, bind(distance));
-  };
-  // Elements of the rows of that tile: none behind the last tile.
-  Value zero = bind(0);
-  Value next = arith::AddIOp::create(b, loc, loop.getInductionVar(),
-                                     multiply(loop.getStep()));
-  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), next);
-  Value rows = arith::MinSIOp::create(b, loc, left,
-                                      tokens.isTile ? bind(1) : loop.getStep());
-  Value end = arith::MulIOp::create(b, loc, rows, bind(ofRow));
-  // Rows are contiguous: one index for what a part takes of them.
-  SmallVector<ReassociationIndices> groups;
-  SmallVector<Value> at;
-  for (unsigned axis = 0; axis <= tokens.axis; ++axis) {
-    groups.push_back({axis});
-    at.push_back(
-        getValueOrCreateConstantIndexOp(b, loc, part.getMixedOffsets()[axis]));
-  }
-  for (unsigned axis = tokens.axis + 1; axis < shape.size(); ++axis)
-    groups.back().push_back(axis);
-  Value flat =
-      memref::CollapseShapeOp::create(b, loc, part.getSource(), groups);
-  Value row = arith::AddIOp::create(b, loc, at.back(),
-                                    tokens.isTile ? bind(distance)
-                                                  : multiply(loop.getStep()));
-  Value first = arith::MulIOp::create(b, loc, row, bind(ofRow));
-  constexpr int64_t kFewLines = 16;
-  int64_t line = kLine / bytes;
-  int64_t total = tokens.isTile
-                      ? ofRow
-                      : ofRow * getConstantIntValue(loop.getStep()).value_or(0);
+  Value begin = bind(0), end = next.count;
   std::optional<Share> share;
-  if (total > kFewLines * line)
-    share = chooseShare(getLoopsOfReads(part, loop), total, line, ofRow);
-  auto prefetch = [&](Value element) {
-    at.back() = arith::AddIOp::create(b, loc, first, element);
-    memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+  if (next.most > kFewLines * line)
+    share =
+        chooseShare(getLoopsOfReads(part, loop), next.most, line, next.ofRow);
+  next.at.emplace_back();
+  auto prefetchLine = [&](Value element) {
+    next.at.back() = arith::AddIOp::create(b, loc, next.first, element);
+    memref::PrefetchOp::create(b, loc, next.flat, next.at, /*isWrite=*/false,
+                               /*localityHint=*/next.isNear ? 3 : 2,
+                               /*isDataCache=*/true);
   };
   // In short code without a loop, and without a bound: a prefetch may miss.
   constexpr int64_t kInLine = 4;
   if (share && share->elements <= kInLine * line) {
     b.setInsertionPointToStart(share->loops.front().getBody());
-    zero = getFirst(b, loc, *share);
+    begin = getFirst(b, loc, *share);
     for (int64_t i = 0; i < share->elements; i += line)
-      prefetch(i == 0 ? zero : arith::AddIOp::create(b, loc, zero, bind(i)));
+      prefetchLine(i == 0 ? begin
+                          : arith::AddIOp::create(b, loc, begin, bind(i)));
     return;
   }
   if (share) {
     b.setInsertionPointToStart(share->loops.front().getBody());
-    zero = getFirst(b, loc, *share);
-    Value behind = arith::AddIOp::create(b, loc, zero, bind(share->elements));
+    begin = getFirst(b, loc, *share);
+    Value behind = arith::AddIOp::create(b, loc, begin, bind(share->elements));
     end = arith::MinSIOp::create(b, loc, behind, end);
   }
-  auto lines = scf::ForOp::create(b, loc, zero, end, bind(line));
+  auto lines = scf::ForOp::create(b, loc, begin, end, bind(line));
   b.setInsertionPointToStart(lines.getBody());
-  prefetch(lines.getInductionVar());
+  prefetchLine(lines.getInductionVar());
 }
 
 namespace {
@@ -340,8 +212,9 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
       auto loop = dyn_cast<scf::ForOp>(part->getParentOp());
       if (!loop)
         continue;
-      if (std::optional<TokenAxis> axis = getTokenAxis(part, loop))
-        prefetchNext(part, *axis, loop, ahead);
+      OpBuilder b(part);
+      if (auto next = findNextBytes(b, part, loop, ahead))
+        prefetch(b, part, std::move(*next), loop);
     }
   }
 };

@@ -48,6 +48,8 @@ LogicalResult AssignSchedulePass::verifyOptions(MLIRContext *context) {
        {std::tuple("splits", &splits, 0, ScheduleAttr::kMostSplits),
         std::tuple("tile-tokens", &tileTokens, 0,
                    ScheduleAttr::kMostTileTokens),
+        std::tuple("heads-inside", &headsInside, -1,
+                   ScheduleAttr::kMostHeadsInside),
         std::tuple("prefetch", &prefetch, -1, ScheduleAttr::kMostPrefetch),
         std::tuple("threads", &threads, 1, kMany),
         std::tuple("l1-bytes", &l1Bytes, 1, kMany),
@@ -90,6 +92,7 @@ ScheduleAttr AssignSchedulePass::choose(AttentionOp op) {
       op.getContext(),
       tileTokens != 0 ? int64_t(tileTokens) : *chosen.getTile(),
       splits != 0 ? int64_t(splits) : *chosen.getSplits(),
+      headsInside >= 0 ? int64_t(headsInside) : *chosen.getHeadsInside(),
       chosen.getVectorWidth(),
       prefetch >= 0 ? int64_t(prefetch) : *chosen.getPrefetch());
 }

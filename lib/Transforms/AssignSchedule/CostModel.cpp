@@ -27,6 +27,8 @@ constexpr int64_t kTileTokens = 64;
 constexpr int64_t kLeastTileTokens = 16;
 /// A split of fewer tokens is not worth the merge.
 constexpr int64_t kSplitTokens = 512;
+/// More tokens of all heads in turn gain nothing.
+constexpr int64_t kMostTokensInside = 256;
 /// Where the capacity is not known.
 constexpr int64_t kTypicalTokens = 4096;
 /// A thread may wait for the others for so little of the time.
@@ -128,6 +130,23 @@ static int64_t choosePrefetch(const TokenWork &work, int64_t tile,
   return std::min({distance, held, ScheduleAttr::kMostPrefetch});
 }
 
+/// Where the rows of a token's heads lie together, all heads of some tokens are
+/// read in turn, with as many again on their way: half of the second cache.
+static int64_t chooseHeadsInside(AttentionOp op, const TokenWork &work,
+                                 int64_t tile, const MachineModel &machine) {
+  auto key = cast<CacheType>(op.getKey().getType());
+  auto value = cast<CacheType>(op.getValue().getType());
+  // Items of several query tokens have one head.
+  auto query = op.getQuery().getType();
+  if (!query.isDynamicDim(2) && query.getDimSize(2) != 1)
+    return 0;
+  if (key.getHeads() == 1 || !key.getTokenMajor() || !value.getTokenMajor())
+    return 0;
+  int64_t ofTile = std::max<int64_t>(tile * work.bytes * key.getHeads(), 1);
+  int64_t tiles = std::max<int64_t>(machine.l2Bytes / 4 / ofTile, 1);
+  return std::min(tiles * tile, kMostTokensInside);
+}
+
 /// Tokens of a sequence at most, as far as types say.
 static int64_t getTokens(AttentionOp op) {
   int64_t tokens = std::numeric_limits<int64_t>::max();
@@ -144,11 +163,12 @@ ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine) {
   TokenWork work = getTokenWork(op);
   auto query = op.getQuery().getType();
   auto key = cast<CacheType>(op.getKey().getType());
-  int64_t items = key.getBatch() * key.getHeads() *
-                  (query.isDynamicDim(2) ? 1 : query.getDimSize(2));
   int64_t tile = chooseTile(work, machine);
-  return ScheduleAttr::get(op.getContext(), tile,
-                           chooseSplits(items, getTokens(op), machine.threads),
-                           /*vector_width=*/std::nullopt,
-                           choosePrefetch(work, tile, machine));
+  int64_t headsInside = chooseHeadsInside(op, work, tile, machine);
+  int64_t items = key.getBatch() * (headsInside == 0 ? key.getHeads() : 1) *
+                  (query.isDynamicDim(2) ? 1 : query.getDimSize(2));
+  return ScheduleAttr::get(
+      op.getContext(), tile,
+      chooseSplits(items, getTokens(op), machine.threads), headsInside,
+      /*vector_width=*/std::nullopt, choosePrefetch(work, tile, machine));
 }

@@ -102,7 +102,7 @@ void HeadAppender::storeRecord(const RowPlace &place, Value newRow) {
                                       cache.getElementType());
   row = roundRows(builder, loc, extractNew(builder, loc, newRow, one), row);
   Value &component = getComponent(ComponentKind::Records);
-  RowSlice slice = getRows(place, one);
+  RowSlice slice = getRows(ComponentKind::Records, place, one);
   Value target = slice.extract(builder, loc, component);
   auto pack = PackOp::create(builder, loc, target.getType(), cache.getFormat(),
                              row, target);
@@ -124,7 +124,7 @@ void HeadAppender::storeExact(ComponentKind kind, const RowPlace &place,
                               Value newRow, OpFoldResult count) {
   Value &component = getComponent(kind);
   Value source = extractNew(builder, loc, newRow, count);
-  RowSlice slice = getRows(place, count);
+  RowSlice slice = getRows(kind, place, count);
   Value target = slice.extract(builder, loc, component);
   component = slice.insert(builder, loc,
                            roundRows(builder, loc, source, target), component);
@@ -237,7 +237,8 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
   auto copyOld = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
     Value slot = getRingSlot(math, cache, math.add(token, i));
-    Value source = getRows(getWindowRow(slot), one).extract(nested, loc, ring);
+    Value source = getRows(ComponentKind::Recent, getWindowRow(slot), one)
+                       .extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
   Value first = getNewRow(token);

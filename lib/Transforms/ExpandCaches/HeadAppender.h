@@ -60,8 +60,17 @@ private:
     return components[*cache.findComponent(kind)];
   }
   RowPlace getWindowRow(Value row) { return {sequence.index, row}; }
-  RowSlice getRows(const RowPlace &place, OpFoldResult count) {
-    return {place.block, head, place.row, count};
+  RowSlice getRows(ComponentKind kind, const RowPlace &place,
+                   OpFoldResult count) {
+    bool isWindow =
+        kind == ComponentKind::First || kind == ComponentKind::Recent;
+    return {place.block,
+            head,
+            place.row,
+            count,
+            /*heads=*/std::nullopt,
+            /*tile=*/{},
+            cache.getTokenMajor() && !isWindow};
   }
   /// The new token at position `token`, as a row of the input.
   Value getNewRow(Value token) {

@@ -87,6 +87,10 @@ struct SliceBounds {
     sizes = {one, builder.getIndexAttr(slice.heads.value_or(1)), slice.count,
              builder.getIndexAttr(type.getDimSize(3))};
     strides.assign(4, one);
+    if (slice.tokenMajor) {
+      std::swap(offsets[1], offsets[2]);
+      std::swap(sizes[1], sizes[2]);
+    }
   }
 
   SliceBounds(OpBuilder &builder, OpFoldResult row, OpFoldResult count,
@@ -370,6 +374,11 @@ RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
   int64_t tokens = cache.getRowTokens(kind);
   if (isOfHeadGroup(kind))
     head = math.div(head, cache.getGroupHeads());
-  return {place.block, head, math.div(place.row, tokens),
-          builder.getIndexAttr(cache.getTokenGroup() / tokens)};
+  return {place.block,
+          head,
+          math.div(place.row, tokens),
+          builder.getIndexAttr(cache.getTokenGroup() / tokens),
+          /*heads=*/std::nullopt,
+          /*tile=*/{},
+          cache.getTokenMajor()};
 }

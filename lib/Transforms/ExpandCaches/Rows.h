@@ -71,6 +71,8 @@ struct RowSlice {
   std::optional<int64_t> heads = std::nullopt;
   /// How rows of the component lie together: of tiles a slice is one row.
   TileOrder tile = {};
+  /// Whether rows of all heads of a token lie together.
+  bool tokenMajor = false;
 
   /// The rows as a `[heads x] count x row size` tensor.
   Value extract(OpBuilder &builder, Location loc, Value component) const;

@@ -70,14 +70,22 @@ static FailureOr<TracedColumns> getColumns(ElementTracer &tracer,
   }
   ArrayRef<int64_t> shape = getShape(result.element.value);
   SmallVector<int64_t> axes = getColumnAxes(elements);
+  // Along one axis they are so far from the first one's place, wherever that
+  // is.
+  auto getPlace = [&](const TracedElement &element, int64_t axis) {
+    AffineExpr index = element.indices[axis];
+    if (axes.size() == 1)
+      index = tracer.simplify(index - elements.front().indices[axis]);
+    return getConstantIndex(index);
+  };
   for (const TracedElement &element : elements) {
     int64_t column = 0;
     for (int64_t axis : axes) {
-      std::optional<int64_t> index = getConstantIndex(element.indices[axis]);
-      if (!index || ShapedType::isDynamic(shape[axis]) ||
+      std::optional<int64_t> place = getPlace(element, axis);
+      if (!place || (axes.size() > 1 && ShapedType::isDynamic(shape[axis])) ||
           axis - axes.front() >= int64_t(axes.size()))
         return tracer.fail("the columns of its " + name + " are not known");
-      column = column * shape[axis] + *index;
+      column = axes.size() > 1 ? column * shape[axis] + *place : *place;
     }
     result.columns.push_back(column);
   }
@@ -85,6 +93,8 @@ static FailureOr<TracedColumns> getColumns(ElementTracer &tracer,
   for (int64_t &column : result.columns)
     column -= first;
   AffineExpr index = getAffineDimExpr(kChannels, tracer.context) + first;
+  if (axes.size() == 1)
+    index = index + elements.front().indices[axes.front()];
   for (int64_t axis : llvm::reverse(axes)) {
     bool isOuter = axis == axes.front();
     result.element.indices[axis] = isOuter ? index : index % shape[axis];
@@ -201,10 +211,8 @@ namespace {
 /// Puts together what the products of all channels are.
 class FormatFinder {
 public:
-  FormatFinder(ElementTracer &tracer, Value operand,
-               ArrayRef<TracedProduct> products)
-      : tracer(tracer), operand(operand), products(products),
-        channels(products.size()) {}
+  FormatFinder(ElementTracer &tracer, ArrayRef<TracedProduct> products)
+      : tracer(tracer), products(products), channels(products.size()) {}
 
   FailureOr<ArithmeticMatch> find();
 
@@ -232,7 +240,6 @@ private:
   LayoutAttr makeLayout(CodeOrder order) const;
 
   ElementTracer &tracer;
-  Value operand;
   ArrayRef<TracedProduct> products;
   int64_t channels;
   ArithmeticMatch match;
@@ -333,7 +340,7 @@ FailureOr<int64_t> FormatFinder::getSharedHeads(const Metadata &scales) {
   FailureOr<ComponentView> view = ComponentView::get(tracer, codes.element);
   if (failed(view))
     return failure();
-  int64_t operandHeads = getShape(operand)[kHeads];
+  int64_t operandHeads = tracer.operandShape[kHeads];
   int64_t repeat = view->getSharing(kHeads).value_or(operandHeads);
   if (!scales.heads)
     return repeat == operandHeads ? 1 : FormatAttr::kWholeAxis;
@@ -476,15 +483,14 @@ FailureOr<ArithmeticMatch> FormatFinder::find() {
   return match;
 }
 
-FailureOr<ArithmeticMatch> ArithmeticMatcher::match(Value operand) {
-  int64_t channels = getShape(operand)[kChannels];
+FailureOr<ArithmeticMatch> ArithmeticMatcher::match() {
+  int64_t channels = tracer.operandShape[kChannels];
   std::vector<TracedProduct> products;
   for (int64_t channel = 0; channel < channels; ++channel) {
-    FailureOr<TracedProduct> product =
-        traceValue(tracer.getElement(operand, channel));
+    FailureOr<TracedProduct> product = traceValue(tracer.getElement(channel));
     if (failed(product))
       return failure();
     products.push_back(std::move(*product));
   }
-  return FormatFinder(tracer, operand, products).find();
+  return FormatFinder(tracer, products).find();
 }

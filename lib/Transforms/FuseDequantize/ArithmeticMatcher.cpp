@@ -244,6 +244,68 @@ LogicalResult ArithmeticMatcher::tracePoint(TracedElement element,
   return success();
 }
 
+/// (x ^ m) - m with a single bit m, above which x has none: x as a signed
+/// number.
+std::optional<TracedBits>
+ArithmeticMatcher::traceSignExtension(TracedElement element, int64_t middle) {
+  if (failed(tracer.skipMoves(element)) || !llvm::isPowerOf2_64(middle) ||
+      !element.value.getDefiningOp<arith::XOrIOp>() ||
+      evaluate(tracer.getOperand(element, 1)) != middle)
+    return std::nullopt;
+  FailureOr<TracedBits> traced = traceBits(tracer.getOperand(element, 0));
+  if (failed(traced))
+    return std::nullopt;
+  unsigned sign = llvm::Log2_64(middle);
+  for (unsigned position = sign + 1; position < traced->bits.size();
+       ++position) {
+    if (traced->bits[position].source >= 0)
+      return std::nullopt;
+    traced->bits[position] = traced->bits[sign];
+  }
+  return std::move(*traced);
+}
+
+/// Less a constant or a zero point, in integers.
+LogicalResult ArithmeticMatcher::traceDifference(const TracedElement &element,
+                                                 TracedProduct &product) {
+  Operation *op = element.value.getDefiningOp();
+  TracedElement other = tracer.getOperand(element, 1);
+  std::optional<int64_t> constant = evaluate(other);
+  if (constant && isa<arith::AddIOp>(op))
+    constant = -*constant;
+  product.isSigned = true;
+  if (constant)
+    if (auto bits =
+            traceSignExtension(tracer.getOperand(element, 0), *constant)) {
+      product.code = std::move(*bits);
+      return success();
+    }
+  FailureOr<TracedBits> traced = traceBits(tracer.getOperand(element, 0));
+  if (failed(traced))
+    return failure();
+  product.code = std::move(*traced);
+  ArrayRef<TracedBits::Bit> bits = product.code.bits;
+  int64_t middle = int64_t(1) << (bits.size() - 1);
+  bool isFull = bits.back().source >= 0 && bits.back() != bits.end()[-2];
+  if (isFull && constant && std::abs(*constant) == middle) {
+    // Around zero, whatever the number was taken for: unsigned, less the
+    // middle.
+    product.isSigned = false;
+    product.bias = middle;
+    return success();
+  }
+  if (isFull)
+    return tracer.fail("differences of its codes do not fit in " +
+                       Twine(bits.size()) + " bits");
+  if (constant)
+    product.bias = *constant;
+  else if (isa<arith::AddIOp>(op))
+    return tracer.fail("what is added to its codes is not known");
+  else
+    return tracePoint(other, product);
+  return success();
+}
+
 /// Codes as an integer, less a zero point or a constant.
 LogicalResult ArithmeticMatcher::traceInteger(TracedElement element,
                                               bool isSigned,
@@ -251,7 +313,7 @@ LogicalResult ArithmeticMatcher::traceInteger(TracedElement element,
   if (failed(tracer.skipMoves(element)))
     return failure();
   // Their difference as it is, not as bytes that have wrapped round.
-  while (auto widen = element.value.getDefiningOp<arith::ExtSIOp>()) {
+  while (element.value.getDefiningOp<arith::ExtSIOp>()) {
     TracedElement inner = tracer.getOperand(element, 0);
     if (failed(tracer.skipMoves(inner)))
       return failure();
@@ -259,19 +321,11 @@ LogicalResult ArithmeticMatcher::traceInteger(TracedElement element,
       break;
     element = inner;
   }
-  Operation *op = element.value.getDefiningOp();
-  bool isDifference = isa_and_nonnull<arith::SubIOp, arith::AddIOp>(op);
-  if (isDifference) {
-    TracedElement other = tracer.getOperand(element, 1);
-    element = tracer.getOperand(element, 0);
+  if (isa_and_nonnull<arith::SubIOp, arith::AddIOp>(
+          element.value.getDefiningOp())) {
     if (!isSigned)
       return tracer.fail("differences of its codes count as unsigned");
-    if (std::optional<int64_t> constant = evaluate(other))
-      product.bias = isa<arith::SubIOp>(op) ? *constant : -*constant;
-    else if (isa<arith::AddIOp>(op))
-      return tracer.fail("what is added to its codes is not known");
-    else if (failed(tracePoint(other, product)))
-      return failure();
+    return traceDifference(element, product);
   }
   FailureOr<TracedBits> bits = traceBits(element);
   if (failed(bits))

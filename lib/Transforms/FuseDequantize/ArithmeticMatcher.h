@@ -30,6 +30,7 @@ struct TracedBits {
     bool operator==(const Bit &other) const {
       return source == other.source && position == other.position;
     }
+    bool operator!=(const Bit &other) const { return !(*this == other); }
   };
   /// The lowest first.
   SmallVector<Bit> bits;
@@ -62,8 +63,8 @@ class ArithmeticMatcher {
 public:
   explicit ArithmeticMatcher(ElementTracer &tracer) : tracer(tracer) {}
 
-  /// The arithmetic that makes `operand`. Fails with a reason of the tracer.
-  FailureOr<ArithmeticMatch> match(Value operand);
+  /// The arithmetic that makes the operand. Fails with a reason of the tracer.
+  FailureOr<ArithmeticMatch> match();
 
   /// Whether there was any.
   bool hasArithmetic() const { return foundArithmetic; }
@@ -75,6 +76,10 @@ private:
   FailureOr<TracedProduct> traceNumber(TracedElement element);
   LogicalResult traceInteger(TracedElement element, bool isSigned,
                              TracedProduct &product);
+  LogicalResult traceDifference(const TracedElement &element,
+                                TracedProduct &product);
+  std::optional<TracedBits> traceSignExtension(TracedElement element,
+                                               int64_t middle);
   LogicalResult tracePoint(TracedElement element, TracedProduct &product);
   FailureOr<TracedBits> traceBits(TracedElement element);
   FailureOr<TracedBits> traceShift(const TracedElement &element);

@@ -28,19 +28,19 @@ static StringRef getName(Axis axis) {
 
 /// Two axes that one index is split over, x floordiv n and x mod n, are one.
 void ComponentView::mergeAxes(ElementTracer &tracer) {
-  for (size_t inner = axes.size(); inner-- > 1;) {
-    ViewAxis &outerAxis = axes[inner - 1], &innerAxis = axes[inner];
+  for (size_t inner = sources.size(); inner-- > 1;) {
+    SourceAxis &outerAxis = sources[inner - 1], &innerAxis = sources[inner];
     auto mod = dyn_cast<AffineBinaryOpExpr>(innerAxis.index);
     if (!mod || mod.getKind() != AffineExprKind::Mod ||
         getConstantIndex(mod.getRHS()) != innerAxis.extent ||
         tracer.simplify(mod.getLHS().floorDiv(innerAxis.extent)) !=
             outerAxis.index)
       continue;
-    llvm::append_range(outerAxis.sources, innerAxis.sources);
+    llvm::append_range(outerAxis.axes, innerAxis.axes);
     outerAxis.index = mod.getLHS();
     if (!ShapedType::isDynamic(outerAxis.extent))
       outerAxis.extent *= innerAxis.extent;
-    axes.erase(axes.begin() + inner);
+    sources.erase(sources.begin() + inner);
   }
 }
 
@@ -72,41 +72,88 @@ static std::optional<std::pair<Axis, int64_t>> matchQuotient(AffineExpr expr) {
   return std::pair(Axis(dimension.getPosition()), divisor);
 }
 
-LogicalResult ComponentView::parseIndex(ElementTracer &tracer,
-                                        ViewAxis &viewAxis) {
-  SmallVector<AffineExpr> terms;
-  collectTerms(viewAxis.index, terms);
-  viewAxis.offset = getAffineConstantExpr(0, tracer.context);
-  for (AffineExpr term : terms) {
-    if (term.isSymbolicOrConstant()) {
-      viewAxis.offset = viewAxis.offset + term;
+/// An axis on which several of a cache's lie, heads of sequences, say, or
+/// channels of heads, is split into these; what is left over is read at one
+/// place.
+LogicalResult ComponentView::splitByTerms(ElementTracer &tracer,
+                                          unsigned source, ArrayRef<Term> terms,
+                                          AffineExpr offset) {
+  auto failSplit = [&] {
+    return tracer.fail("axis " + Twine(sources[source].axes.front()) +
+                       " of what it comes from is not read at one index "
+                       "after the other");
+  };
+  std::optional<int64_t> rest = getConstantIndex(offset);
+  if (!rest || *rest < 0)
+    return failSplit();
+  int64_t extent = sources[source].extent;
+  for (auto [index, term] : llvm::enumerate(terms)) {
+    int64_t factor = term.factor;
+    if (!ShapedType::isDynamic(extent) && extent % factor != 0)
+      return failSplit();
+    int64_t size = ShapedType::isDynamic(extent) ? extent : extent / factor;
+    int64_t digit = *rest / factor;
+    *rest %= factor;
+    // Nothing runs over into the next place of the axis outside.
+    int64_t count = tracer.operandShape[term.axis];
+    bool isInside = term.axis == kChannels || !ShapedType::isDynamic(count);
+    if (term.axis != kChannels)
+      isInside &= digit + llvm::divideCeil(count, term.sharing) <= size;
+    if (index != 0 && !isInside)
+      return failSplit();
+    axes.push_back({source, size, term.axis, term.sharing,
+                    getAffineConstantExpr(digit, tracer.context)});
+    extent = factor;
+  }
+  if (extent != 1)
+    axes.push_back({source, extent, std::nullopt, 1,
+                    getAffineConstantExpr(*rest, tracer.context)});
+  return success();
+}
+
+LogicalResult ComponentView::splitAxis(ElementTracer &tracer, unsigned source) {
+  SmallVector<AffineExpr> summands;
+  collectTerms(sources[source].index, summands);
+  AffineExpr offset = getAffineConstantExpr(0, tracer.context);
+  SmallVector<Term> terms;
+  for (AffineExpr summand : summands) {
+    if (summand.isSymbolicOrConstant()) {
+      offset = offset + summand;
       continue;
     }
-    // All heads of one sequence after those of another.
-    auto product = dyn_cast<AffineBinaryOpExpr>(term);
-    if (product && product.getKind() == AffineExprKind::Mul &&
-        product.getLHS() == getAffineDimExpr(kBatch, tracer.context) &&
-        isa<AffineConstantExpr>(product.getRHS()) && !viewAxis.isBatchOfHeads) {
-      viewAxis.isBatchOfHeads = true;
-      continue;
-    }
-    std::optional<std::pair<Axis, int64_t>> quotient = matchQuotient(term);
-    if (!quotient && term.getKind() == AffineExprKind::FloorDiv &&
-        term.isFunctionOfDim(kTokens))
+    int64_t factor = 1;
+    auto product = dyn_cast<AffineBinaryOpExpr>(summand);
+    if (product && product.getKind() == AffineExprKind::Mul)
+      if (std::optional<int64_t> constant = getConstantIndex(product.getRHS());
+          constant && *constant > 0) {
+        factor = *constant;
+        summand = product.getLHS();
+      }
+    std::optional<std::pair<Axis, int64_t>> quotient = matchQuotient(summand);
+    if (!quotient && summand.getKind() == AffineExprKind::FloorDiv &&
+        summand.isFunctionOfDim(kTokens))
       return tracer.fail("its tokens begin within a row or a group of those of "
                          "what it comes from, or where is not known");
-    if (!quotient || viewAxis.axis)
-      return tracer.fail("axis " + Twine(viewAxis.sources.front()) +
+    if (!quotient)
+      return tracer.fail("axis " + Twine(sources[source].axes.front()) +
                          " of what it comes from is not read at one index "
                          "after the other");
-    std::tie(viewAxis.axis, viewAxis.sharing) = *quotient;
+    terms.push_back({quotient->first, quotient->second, factor});
   }
-  if (viewAxis.isBatchOfHeads &&
-      (viewAxis.axis != kHeads || getConstantIndex(viewAxis.offset) != 0))
-    return tracer.fail("axis " + Twine(viewAxis.sources.front()) +
-                       " of what it comes from holds other than the heads of "
-                       "one sequence after those of another");
-  return success();
+  int64_t extent = sources[source].extent;
+  if (terms.empty()) {
+    axes.push_back({source, extent, std::nullopt, 1, offset});
+    return success();
+  }
+  if (terms.size() == 1 && terms.front().factor == 1) {
+    axes.push_back(
+        {source, extent, terms.front().axis, terms.front().sharing, offset});
+    return success();
+  }
+  llvm::sort(terms, [](const Term &left, const Term &right) {
+    return left.factor > right.factor;
+  });
+  return splitByTerms(tracer, source, terms, offset);
 }
 
 /// Whether `value` is one number, alone or as a constant of a tensor's shape.
@@ -124,25 +171,22 @@ FailureOr<ComponentView> ComponentView::get(ElementTracer &tracer,
     return view;
   ArrayRef<int64_t> shape = getShape(element.value);
   for (auto [axis, index] : llvm::enumerate(element.indices))
-    view.axes.push_back({{int64_t(axis)}, index, shape[axis], {}, 1, {}});
+    view.sources.push_back({{int64_t(axis)}, index, shape[axis]});
   view.mergeAxes(tracer);
-  llvm::SmallDenseSet<unsigned> seen;
-  for (ViewAxis &viewAxis : view.axes) {
-    if (failed(view.parseIndex(tracer, viewAxis)))
+  for (unsigned source = 0; source < view.sources.size(); ++source)
+    if (failed(view.splitAxis(tracer, source)))
       return failure();
-    bool isRepeated = viewAxis.axis && !seen.insert(*viewAxis.axis).second;
-    isRepeated |= viewAxis.isBatchOfHeads && !seen.insert(kBatch).second;
-    if (isRepeated)
+  llvm::SmallDenseSet<unsigned> seen;
+  for (const ViewAxis &viewAxis : view.axes)
+    if (viewAxis.axis && !seen.insert(*viewAxis.axis).second)
       return tracer.fail("its " + getName(*viewAxis.axis) +
                          " go along two axes of what it comes from");
-  }
   return view;
 }
 
 const ComponentView::ViewAxis *ComponentView::find(Axis axis) const {
-  const auto *it = llvm::find_if(axes, [&](const ViewAxis &viewAxis) {
-    return viewAxis.axis == axis || (axis == kBatch && viewAxis.isBatchOfHeads);
-  });
+  const auto *it = llvm::find_if(
+      axes, [&](const ViewAxis &viewAxis) { return viewAxis.axis == axis; });
   return it == axes.end() ? nullptr : it;
 }
 
@@ -191,17 +235,12 @@ ComponentView::verifyExtents(ElementTracer &tracer,
                          Twine(extent));
     std::optional<int64_t> offset = getConstantIndex(found->offset);
     bool isShort = offset && !ShapedType::isDynamic(found->extent) &&
-                   !ShapedType::isDynamic(extent) && !found->isBatchOfHeads &&
+                   !ShapedType::isDynamic(extent) &&
                    found->extent - *offset < extent;
     if (isShort)
       return tracer.fail("its " + name + " have " +
                          Twine(found->extent - *offset) + " " + getName(axis) +
                          ", of which a cache has " + Twine(extent));
-    if (found->isBatchOfHeads &&
-        found->extent != component.shape[kBatch] * component.shape[kHeads])
-      return tracer.fail("its " + name +
-                         " have heads of sequences along one axis, but not "
-                         "all of them");
   }
   return success();
 }
@@ -239,13 +278,22 @@ static Value buildSingle(OpBuilder &b, Location loc, Value number,
 }
 
 /// Each of `axes` by itself.
-Value ComponentView::buildMerged(OpBuilder &b, Location loc) const {
-  SmallVector<ReassociationIndices> groups;
-  for (const ViewAxis &viewAxis : axes)
-    groups.emplace_back(viewAxis.sources.begin(), viewAxis.sources.end());
-  if (axes.size() == getShape(source).size())
-    return source;
-  return tensor::CollapseShapeOp::create(b, loc, source, groups);
+Value ComponentView::buildViewAxes(OpBuilder &b, Location loc) const {
+  Value value = source;
+  SmallVector<ReassociationIndices> joined, split(sources.size());
+  for (const SourceAxis &axis : sources)
+    joined.emplace_back(axis.axes.begin(), axis.axes.end());
+  if (joined.size() < getShape(value).size())
+    value = tensor::CollapseShapeOp::create(b, loc, value, joined);
+  if (axes.size() == sources.size())
+    return value;
+  SmallVector<int64_t> shape;
+  for (auto [position, axis] : llvm::enumerate(axes)) {
+    split[axis.source].push_back(position);
+    shape.push_back(axis.extent);
+  }
+  auto type = cast<RankedTensorType>(value.getType()).clone(shape);
+  return tensor::ExpandShapeOp::create(b, loc, type, value, split);
 }
 
 /// A transposed view, which is one of a buffer. Nothing writes to it.
@@ -270,8 +318,6 @@ Value ComponentView::buildInOrder(OpBuilder &b, Location loc, Value value,
 /// What is read of an axis; dynamic where that is all from its offset on.
 int64_t ComponentView::getSize(const ViewAxis &viewAxis,
                                const StorageComponent &component) {
-  if (viewAxis.isBatchOfHeads)
-    return viewAxis.extent;
   return viewAxis.axis ? component.shape[*viewAxis.axis] : 1;
 }
 
@@ -319,7 +365,7 @@ ComponentView::getCacheAxes(ArrayRef<unsigned> order) const {
         rest, [&](unsigned number) { return bool(axes[number].axis); });
     unsigned bound = kAxes;
     if (present != rest.end())
-      bound = axes[*present].isBatchOfHeads ? kBatch : *axes[*present].axis;
+      bound = *axes[*present].axis;
     std::optional<unsigned> axis;
     if (axes[rest.front()].axis)
       axis = *axes[rest.front()].axis;
@@ -334,8 +380,7 @@ ComponentView::getCacheAxes(ArrayRef<unsigned> order) const {
 
 /// The four axes of a cache; axes of extent 1 go and come.
 Value ComponentView::buildCacheAxes(OpBuilder &b, Location loc, Value value,
-                                    ArrayRef<unsigned> order,
-                                    const StorageComponent &component) const {
+                                    ArrayRef<unsigned> order) const {
   SmallVector<std::optional<unsigned>> cacheAxes = getCacheAxes(order);
   ArrayRef<int64_t> shape = getShape(value);
   SmallVector<ReassociationIndices> dropped, added;
@@ -357,9 +402,6 @@ Value ComponentView::buildCacheAxes(OpBuilder &b, Location loc, Value value,
     llvm::append_range(dropped.back(), group);
     llvm::append_range(added.back(), llvm::seq<int64_t>(firstAxis, kAxes));
   }
-  if (const ViewAxis *heads = find(kHeads); heads && heads->isBatchOfHeads)
-    for (unsigned axis : {kBatch, kHeads})
-      expanded[axis] = component.shape[axis];
   if (dropped.size() < order.size())
     value = tensor::CollapseShapeOp::create(b, loc, value, dropped);
   if (added.size() == kAxes)
@@ -374,10 +416,10 @@ Value ComponentView::build(OpBuilder &b, Location loc,
   if (isNumber(source))
     return buildSingle(b, loc, source, component.getTensorType());
   SmallVector<unsigned> order = getOrder();
-  Value value = buildMerged(b, loc);
+  Value value = buildViewAxes(b, loc);
   value = buildInOrder(b, loc, value, order);
   value = buildSlice(b, loc, tracer, value, order, component);
-  value = buildCacheAxes(b, loc, value, order, component);
+  value = buildCacheAxes(b, loc, value, order);
   if (value.getType() == component.getTensorType())
     return value;
   return tensor::CastOp::create(b, loc, component.getTensorType(), value);

@@ -43,20 +43,31 @@ public:
               const StorageComponent &component) const;
 
 private:
-  /// Axes of the tensor that lie together, as one. It is read at
-  /// floor(x / sharing) + offset, x being the index of one of the cache's axes,
-  /// or with `isBatchOfHeads` of a head of a sequence, or at `offset` alone.
-  struct ViewAxis {
-    SmallVector<int64_t, 2> sources;
+  /// Axes of the tensor that lie together, as one.
+  struct SourceAxis {
+    SmallVector<int64_t, 2> axes;
     AffineExpr index;
+    int64_t extent;
+  };
+  /// A source axis, or one of several that it is split into. It is read at
+  /// floor(x / sharing) + offset, x being the index of one of the cache's axes,
+  /// or at `offset` alone.
+  struct ViewAxis {
+    unsigned source;
     int64_t extent;
     std::optional<Axis> axis;
     int64_t sharing = 1;
     AffineExpr offset;
-    bool isBatchOfHeads = false;
+  };
+  /// A term of an index: floor(x / sharing) * factor.
+  struct Term {
+    Axis axis;
+    int64_t sharing, factor;
   };
   void mergeAxes(ElementTracer &tracer);
-  LogicalResult parseIndex(ElementTracer &tracer, ViewAxis &viewAxis);
+  LogicalResult splitAxis(ElementTracer &tracer, unsigned source);
+  LogicalResult splitByTerms(ElementTracer &tracer, unsigned source,
+                             ArrayRef<Term> terms, AffineExpr offset);
   const ViewAxis *find(Axis axis) const;
   static int64_t getSize(const ViewAxis &viewAxis,
                          const StorageComponent &component);
@@ -65,18 +76,18 @@ private:
   SmallVector<std::optional<unsigned>>
   getCacheAxes(ArrayRef<unsigned> order) const;
 
-  Value buildMerged(OpBuilder &b, Location loc) const;
+  Value buildViewAxes(OpBuilder &b, Location loc) const;
   Value buildInOrder(OpBuilder &b, Location loc, Value value,
                      ArrayRef<unsigned> order) const;
   Value buildSlice(OpBuilder &b, Location loc, const ElementTracer &tracer,
                    Value value, ArrayRef<unsigned> order,
                    const StorageComponent &component) const;
   Value buildCacheAxes(OpBuilder &b, Location loc, Value value,
-                       ArrayRef<unsigned> order,
-                       const StorageComponent &component) const;
+                       ArrayRef<unsigned> order) const;
 
   /// A tensor, or a number, which has no axes.
   Value source;
+  SmallVector<SourceAxis> sources;
   SmallVector<ViewAxis> axes;
 };
 

@@ -22,8 +22,11 @@ std::optional<int64_t> kvq::getConstantIndex(AffineExpr expr) {
   return std::nullopt;
 }
 
-TracedElement ElementTracer::getElement(Value operand,
-                                        std::optional<int64_t> channel) {
+ElementTracer::ElementTracer(Value operand)
+    : context(operand.getContext()), operandShape(getShape(operand)),
+      operand(operand) {}
+
+TracedElement ElementTracer::getElement(std::optional<int64_t> channel) {
   TracedElement element = {operand, {}};
   for (unsigned axis = 0; axis < kAxes; ++axis)
     element.indices.push_back(getAffineDimExpr(axis, context));

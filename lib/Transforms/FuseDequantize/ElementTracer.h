@@ -39,11 +39,11 @@ struct TracedElement {
 
 class ElementTracer {
 public:
-  explicit ElementTracer(MLIRContext *context) : context(context) {}
+  explicit ElementTracer(Value operand);
 
-  /// The element of `operand` that the expressions' dimensions name, or the one
-  /// of a given channel.
-  TracedElement getElement(Value operand, std::optional<int64_t> channel = {});
+  /// The element of the operand that the expressions' dimensions name, or the
+  /// one of a given channel.
+  TracedElement getElement(std::optional<int64_t> channel = {});
 
   /// Goes back to what does more than to move the element. Fails, with a
   /// reason, at a move that no expressions tell.
@@ -71,12 +71,15 @@ public:
   }
 
   MLIRContext *context;
+  ArrayRef<int64_t> operandShape;
   /// What the symbols of the expressions stand for.
   SmallVector<Value> symbols;
   /// Why it failed.
   std::string reason;
 
 private:
+  Value operand;
+
   FailureOr<bool> move(TracedElement &element);
   bool moveThroughStructured(TracedElement &element, OpResult result);
   bool moveIntoArgument(TracedElement &element, BlockArgument argument);

@@ -108,8 +108,8 @@ LogicalResult SideMatcher::addMetadata(TracedElement element, bool isStored,
 /// `element`, whose channels begin at `firstChannel`.
 TracedElement SideMatcher::getMetadataElement(DequantizeOp op,
                                               const TracedElement &element,
-                                              int64_t firstChannel, Value input,
-                                              bool isGiven) {
+                                              AffineExpr firstChannel,
+                                              Value input, bool isGiven) {
   FormatInterface format = op.getFormat();
   ArrayRef<int64_t> shape = getShape(element.value);
   int64_t rank = shape.size();
@@ -120,9 +120,9 @@ TracedElement SideMatcher::getMetadataElement(DequantizeOp op,
   AffineExpr &row = metadata.indices[rank - 2];
   row = isGiven ? getAffineConstantExpr(0, tracer.context)
                 : row.floorDiv(format.getGroupTokens());
-  int64_t firstGroup = firstChannel / format.getGroupChannels(shape.back());
   metadata.indices.back() =
-      getAffineDimExpr(kChannels, tracer.context) + firstGroup;
+      getAffineDimExpr(kChannels, tracer.context) +
+      firstChannel.floorDiv(format.getGroupChannels(shape.back()));
   return metadata;
 }
 
@@ -132,14 +132,12 @@ LogicalResult SideMatcher::matchDequantize(DequantizeOp op,
   ArrayRef<int64_t> shape = getShape(element.value);
   int64_t rank = shape.size(), group = format.getGroupTokens();
   AffineExpr column = getAffineDimExpr(kChannels, tracer.context);
-  std::optional<int64_t> firstChannel;
-  if (shape.back() == 1)
-    firstChannel = 0;
-  else
-    firstChannel =
-        getConstantIndex(tracer.simplify(element.indices.back() - column));
+  // Channels of several heads may lie in one row.
+  AffineExpr firstChannel =
+      shape.back() == 1 ? getAffineConstantExpr(0, tracer.context)
+                        : tracer.simplify(element.indices.back() - column);
   AffineExpr tokens = element.indices[rank - 2];
-  if (!firstChannel ||
+  if (firstChannel.isFunctionOfDim(kChannels) ||
       (group > 1 && !tokens.isFunctionOfDim(kTokens) && shape[rank - 2] != 1))
     return tracer.fail("its tokens and channels are not the last two axes of "
                        "the kvq.dequantize");
@@ -152,12 +150,14 @@ LogicalResult SideMatcher::matchDequantize(DequantizeOp op,
     return tracer.fail(Twine(shape[rank - 2]) +
                        " tokens are not whole groups of " + Twine(group));
   int64_t inGroup = format.getGroupChannels(shape.back());
-  bool areGroups = *firstChannel % inGroup == 0 && channels % inGroup == 0;
-  bool isWholeRow =
-      inGroup == shape.back() && format.getGroupChannels(channels) == channels;
+  bool areGroups =
+      firstChannel.isMultipleOf(inGroup) && channels % inGroup == 0;
+  bool isWholeRow = inGroup == shape.back() &&
+                    isa<AffineConstantExpr>(firstChannel) &&
+                    format.getGroupChannels(channels) == channels;
   if (!areGroups && !isWholeRow)
-    return tracer.fail("a tensor.extract_slice takes other than whole groups "
-                       "of channels");
+    return tracer.fail("its channels are other than whole groups of those of "
+                       "the kvq.dequantize");
 
   auto inputs = op.getInputs();
   if (failed(addCodes({inputs.front(), element.indices}, format)))
@@ -167,7 +167,7 @@ LogicalResult SideMatcher::matchDequantize(DequantizeOp op,
   bool areStored[] = {layout.storesScales(), layout.storesZeros(), false};
   unsigned firstGiven = inputs.size() - countGivenInputs(format);
   for (auto [index, input] : llvm::enumerate(inputs.drop_front())) {
-    TracedElement metadata = getMetadataElement(op, element, *firstChannel,
+    TracedElement metadata = getMetadataElement(op, element, firstChannel,
                                                 input, index + 1 >= firstGiven);
     if (failed(addMetadata(metadata, areStored[index], format)))
       return failure();
@@ -216,7 +216,8 @@ LogicalResult SideMatcher::makeCacheType(FormatInterface format,
   auto withShape = [&](auto make) {
     return make(ArrayRef<int64_t>(shape), elementType, format,
                 /*exactFirst=*/0, recent, /*residual=*/std::nullopt,
-                /*page=*/std::nullopt, /*ring=*/std::nullopt, /*keepFirst=*/0);
+                /*page=*/std::nullopt, /*ring=*/std::nullopt, /*keepFirst=*/0,
+                /*tokenMajor=*/false);
   };
   if (failed(tracer.verify([&](function_ref<InFlightDiagnostic()> emitError) {
         return withShape([&](auto... parameters) {
@@ -236,14 +237,14 @@ LogicalResult SideMatcher::makeCacheType(FormatInterface format,
 }
 
 LogicalResult SideMatcher::match() {
-  TracedElement element = tracer.getElement(operand);
+  TracedElement element = tracer.getElement();
   bool isMoved = succeeded(tracer.skipFloatCasts(element));
   if (isMoved)
     if (auto op = element.value.getDefiningOp<DequantizeOp>())
       return matchDequantize(op, element);
   std::string reason = tracer.reason;
   ArithmeticMatcher arithmetic(tracer);
-  FailureOr<ArithmeticMatch> found = arithmetic.match(operand);
+  FailureOr<ArithmeticMatch> found = arithmetic.match();
   if (succeeded(found))
     return matchArithmetic(*found);
   // What stands in the way of all is not to be found among what is computed.

@@ -20,7 +20,7 @@ class SideMatcher {
 public:
   /// `isTurned`: attention turns the operand by RoPE as it reads it.
   SideMatcher(Value operand, bool isTurned)
-      : operand(operand), isTurned(isTurned), tracer(operand.getContext()),
+      : operand(operand), isTurned(isTurned), tracer(operand),
         channels(getShape(operand)[kChannels]) {}
 
   /// Fails with a reason, `getReason`.
@@ -41,7 +41,7 @@ private:
   LogicalResult matchArithmetic(const ArithmeticMatch &found);
   TracedElement getMetadataElement(DequantizeOp op,
                                    const TracedElement &element,
-                                   int64_t firstChannel, Value input,
+                                   AffineExpr firstChannel, Value input,
                                    bool isGiven);
   LogicalResult addCodes(TracedElement element, FormatInterface format);
   LogicalResult addUnpacked(const TracedElement &element);

@@ -65,8 +65,7 @@ private:
         WorkItemAttr::getMapping(b.getContext(), extents.size()));
   }
   SmallVector<OpFoldResult> getExtents() {
-    return {b.getIndexAttr(key.getBatch()),
-            b.getIndexAttr(key.getHeads() * items.getParts()),
+    return {b.getIndexAttr(key.getBatch()), b.getIndexAttr(items.countParts()),
             items.getCount(b)};
   }
   WorkItem getItem(ValueRange ivs) {
@@ -238,8 +237,9 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
       return success();
     auto loops =
         ScheduleAttr::get(&getContext(), /*tile=*/std::nullopt,
-                          /*splits=*/std::nullopt, schedule.getVectorWidth(),
-                          schedule.getPrefetch());
+                          /*splits=*/std::nullopt,
+                          /*heads_inside=*/std::nullopt,
+                          schedule.getVectorWidth(), schedule.getPrefetch());
     auto other = getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
     if (other && other != loops)
       return op.emitOpError("expected vector width and prefetch distance of "

@@ -44,12 +44,29 @@ int64_t WorkItems::getHeads() {
   return 1;
 }
 
+int64_t WorkItems::getHeadsInside() {
+  ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule || queryTokens != 1 || getParts() != 1)
+    return 0;
+  return schedule.getHeadsInside().value_or(0);
+}
+
+int64_t WorkItems::getAllHeads() {
+  return getHeadsInside() == 0 ? getHeads()
+                               : op.getQuery().getType().getDimSize(1);
+}
+
+int64_t WorkItems::countParts() {
+  return op.getQuery().getType().getDimSize(1) / getAllHeads();
+}
+
 WorkItem::WorkItem(OpBuilder &b, WorkItems items, Value sequence, Value part,
                    Value index)
     : b(b), op(items.op), loc(op.getLoc()), sequence(sequence),
       tokenCount(b.getIndexAttr(items.queryTokens)),
-      queryTokens(items.queryTokens), heads(items.getHeads()),
+      queryTokens(items.queryTokens), heads(items.getAllHeads()),
       rows(heads * queryTokens), splits(items.splits),
+      headsInside(items.getHeadsInside()), headRows(op.getGroupSize()),
       queryType(cast<RankedTensorType>(op.getQuery().getType())),
       outputType(cast<RankedTensorType>(op.getInit().getType())) {
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
@@ -249,42 +266,108 @@ AttentionState WorkItem::getInitialState() {
 }
 
 /// What rows are multiplied with, and what is added to their scores.
-void WorkItem::loadRows() {
-  if (query)
-    return;
-  query = loadQuery();
-  slopes = loadPerHead(op.getSlopes(), kLog2E);
-  mask = loadMask();
+void WorkItem::loadInputs() {
+  if (!inputs.query)
+    inputs = {loadQuery(), loadPerHead(op.getSlopes(), kLog2E), loadMask()};
 }
 
-AttentionState WorkItem::attendTo(const VisibleRange &range,
-                                  const AttentionState &state) {
-  loadRows();
+AttentionState WorkItem::attendToHead(Value head, const Inputs &inputs,
+                                      const VisibleRange &range,
+                                      const AttentionState &state) {
   bool isCausal = queryTokens != 1 && op.getCausal();
   IntegerAttr window, windowFirst;
   if (queryTokens != 1) {
     window = op.getWindowAttr();
     windowFirst = op.getWindowFirstAttr();
   }
-  bool needsPosition = slopes || isCausal || window;
+  bool needsPosition = inputs.slopes || isCausal || window;
   ScheduleAttr schedule = op.getScheduleAttr();
   std::optional<int64_t> tile = schedule ? schedule.getTile() : std::nullopt;
   auto partial = PartialAttentionOp::create(
       b, loc, state.acc.getType(), state.max.getType(), state.sum.getType(),
-      query, op.getKey(), op.getValue(), sequence, head, range.begin, range.end,
+      inputs.query, op.getKey(), op.getValue(), sequence, head, range.begin,
+      range.end,
       countFlushed(cast<CacheType>(op.getKey().getType()), op.getKeyFlushed()),
       countFlushed(cast<CacheType>(op.getValue().getType()),
                    op.getValueFlushed()),
       op.getKeyPages(), op.getValuePages(), state.acc, state.max, state.sum,
-      /*bias=*/Value(), slopes,
-      needsPosition ? getIndex(getVisible(token).getPosition()) : Value(), mask,
-      op.getCos(), op.getSin(), op.getSoftcapAttr(), op.getValueChannelsAttr(),
-      op.getRopeStyleAttr(), queryTokens, isCausal, window, windowFirst,
+      /*bias=*/Value(), inputs.slopes,
+      needsPosition ? getIndex(getVisible(token).getPosition()) : Value(),
+      inputs.mask, op.getCos(), op.getSin(), op.getSoftcapAttr(),
+      op.getValueChannelsAttr(), op.getRopeStyleAttr(), queryTokens, isCausal,
+      window, windowFirst,
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       tile ? b.getI64IntegerAttr(*tile) : IntegerAttr(),
       /*withinPages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
+}
+
+/// The rows of a KV head among those of all, from `firstRow` on.
+Value WorkItem::extractHead(Value rows, Value firstRow) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)),
+      sizes = tensor::getMixedSizes(b, loc, rows),
+      ones(type.getRank(), b.getIndexAttr(1));
+  offsets[0] = firstRow;
+  sizes[0] = b.getIndexAttr(headRows);
+  return tensor::ExtractSliceOp::create(b, loc, rows, offsets, sizes, ones);
+}
+
+/// Some tokens at a time, all KV heads in turn, each with its rows of the
+/// state.
+AttentionState WorkItem::attendToHeads(const VisibleRange &range,
+                                       const AttentionState &state) {
+  OpBuilder::InsertionGuard guard(b);
+  auto bind = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value step = bind(headsInside), zero = bind(0), one = bind(1);
+  Value kvHeads = bind(heads / headRows), ofHead = bind(headRows);
+  // At multiples of the step, so that pages and groups are whole.
+  Value first = b.createOrFold<arith::MulIOp>(
+      loc, b.createOrFold<arith::DivUIOp>(loc, range.begin, step), step);
+  auto tokens = scf::ForOp::create(b, loc, first, range.end, step,
+                                   ValueRange(state.values()));
+  b.setInsertionPointToStart(tokens.getBody());
+  Value at = tokens.getInductionVar();
+  Value behind = arith::AddIOp::create(b, loc, at, step);
+  VisibleRange part = range;
+  part.begin = b.createOrFold<arith::MaxSIOp>(loc, at, range.begin);
+  part.end = arith::MinSIOp::create(b, loc, behind, range.end);
+  auto inside = scf::ForOp::create(b, loc, zero, kvHeads, one,
+                                   tokens.getRegionIterArgs());
+  scf::YieldOp::create(b, loc, inside.getResults());
+  b.setInsertionPointToStart(inside.getBody());
+  Value kvHead = inside.getInductionVar();
+  Value firstRow = arith::MulIOp::create(b, loc, kvHead, ofHead);
+  Inputs own = {extractHead(inputs.query, firstRow), inputs.slopes,
+                inputs.mask};
+  if (own.slopes)
+    own.slopes = extractHead(own.slopes, firstRow);
+  if (own.mask && cast<RankedTensorType>(own.mask.getType()).getDimSize(0) != 1)
+    own.mask = extractHead(own.mask, firstRow);
+  SmallVector<tensor::ExtractSliceOp> slices;
+  for (Value whole : inside.getRegionIterArgs())
+    slices.push_back(
+        extractHead(whole, firstRow).getDefiningOp<tensor::ExtractSliceOp>());
+  AttentionState found =
+      attendToHead(kvHead, own, part, {slices[0], slices[1], slices[2]});
+  SmallVector<Value> inserted;
+  for (auto [rows, slice] : llvm::zip_equal(found.values(), slices))
+    inserted.push_back(tensor::InsertSliceOp::create(
+        b, loc, rows, slice.getSource(), slice.getMixedOffsets(),
+        slice.getMixedSizes(), slice.getMixedStrides()));
+  scf::YieldOp::create(b, loc, inserted);
+  return {tokens.getResult(0), tokens.getResult(1), tokens.getResult(2)};
+}
+
+AttentionState WorkItem::attendTo(const VisibleRange &range,
+                                  const AttentionState &state) {
+  loadInputs();
+  if (headsInside != 0)
+    return attendToHeads(range, state);
+  return attendToHead(head, inputs, range, state);
 }
 
 //===----------------------------------------------------------------------===//
@@ -333,7 +416,7 @@ AttentionState WorkItem::attendToAll(ArrayRef<VisibleRange> ranges,
   if (ranges.size() == 1)
     return attendTo(ranges.front(), state);
   // What all ranges share comes before.
-  loadRows();
+  loadInputs();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };

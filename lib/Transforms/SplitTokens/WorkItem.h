@@ -35,7 +35,14 @@ struct WorkItems {
   int64_t getHeads();
   /// Such parts of a KV head's.
   int64_t getParts() { return op.getGroupSize() / getHeads(); }
-  int64_t getRows() { return getHeads() * queryTokens; }
+  /// Tokens of which an item takes all KV heads in turn; 0 where it has one, as
+  /// items of several query tokens, and of parts, always do.
+  int64_t getHeadsInside();
+  /// Query heads in an item, of all of its KV heads.
+  int64_t getAllHeads();
+  /// Items of a sequence and as many query tokens.
+  int64_t countParts();
+  int64_t getRows() { return getAllHeads() * queryTokens; }
 };
 
 /// Emits one work item: some query tokens of a sequence that follow each other,
@@ -75,11 +82,22 @@ private:
   Value loadPerHead(Value operand, double factor);
   Value countFlushed(CacheType cache, Value flushed);
   VisibleRange restrictToSplit(Value split, VisibleRange range);
-  void loadRows();
+  /// What rows of an item have beside caches and state.
+  struct Inputs {
+    Value query, slopes, mask;
+  };
+
+  void loadInputs();
   AttentionState attendToAll(ArrayRef<VisibleRange> ranges,
                              const AttentionState &state);
   AttentionState attendTo(const VisibleRange &range,
                           const AttentionState &state);
+  AttentionState attendToHead(Value head, const Inputs &inputs,
+                              const VisibleRange &range,
+                              const AttentionState &state);
+  AttentionState attendToHeads(const VisibleRange &range,
+                               const AttentionState &state);
+  Value extractHead(Value rows, Value firstRow);
   void storeOutput(const AttentionState &state, Value output);
   void storeLse(const AttentionState &state, Value output);
   Value getIndex(OpFoldResult value);
@@ -94,11 +112,14 @@ private:
   /// The first query token, and how many there are.
   OpFoldResult token, tokenCount;
   int64_t queryTokens, heads, rows, splits;
+  /// Tokens of which all KV heads are taken in turn, or 0, and query heads of
+  /// each then.
+  int64_t headsInside, headRows;
   RankedTensorType queryType, outputType;
   /// The rows' place in query and output, batch x heads x tokens x channels.
   SmallVector<OpFoldResult> offsets;
   /// Loaded when first needed.
-  Value query, slopes, mask;
+  Inputs inputs;
 };
 
 } // namespace mlir::kvq

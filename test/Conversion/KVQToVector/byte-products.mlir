@@ -4,6 +4,24 @@
 // RUN:   | FileCheck %s --check-prefixes=CHECK,PAIRS
 // RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=8 byte-products=avxvnni}),canonicalize,cse)' \
 // RUN:   | FileCheck %s --check-prefix=AVX
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=4 byte-products=neon}),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=NEON
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=4 byte-products=dotprod}),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=DOTPROD
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-vector{vector-width=4 byte-products=i8mm}),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=I8MM
+
+// On AArch64 neighbours are multiplied apart, or four at once: as signed bytes if
+// they are small.
+// NEON-LABEL:    func @quads
+// NEON-NOT:      llvm.call_intrinsic
+// NEON:          %[[EVEN:.*]] = vector.shuffle %[[X:.*]], %[[X]] [0, 2, 4, 6] : vector<8xi32>, vector<8xi32>
+// NEON:          arith.muli %{{.*}}, %{{.*}} : vector<4xi32>
+// NEON:          arith.muli %{{.*}}, %{{.*}} : vector<4xi32>
+// DOTPROD-LABEL: func @quads
+// DOTPROD:       llvm.call_intrinsic "llvm.aarch64.neon.sdot"(%{{.*}}, %{{.*}}, %{{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+// I8MM-LABEL:    func @quads
+// I8MM:          llvm.call_intrinsic "llvm.aarch64.neon.usdot"(%{{.*}}, %{{.*}}, %{{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
 
 // Two rows of pairs of channels, as unsigned codes, are four bytes of each token:
 // one instruction where vectors of that length have it, else two sums of pairs.

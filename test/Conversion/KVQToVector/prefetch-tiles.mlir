@@ -131,3 +131,79 @@ func.func @dealt_out_to_tokens(%c: memref<1x2x?x128xf16>, %h: index, %n: index) 
   }
   return
 }
+
+// Rows of a token's heads beside each other, and a loop over heads in the one
+// over tokens: head 3 prefetches the fourth of eight equal parts of what all
+// heads read next, into the second cache.
+// CHECK-LABEL: func.func @heads_inside(
+// CHECK-SAME: %[[C:.*]]: memref<1x?x8x64xi8>, %[[N:[^:]*]]: index
+// CHECK: scf.for %[[T:.*]] = %{{.*}} to %[[N]]
+// CHECK:   scf.for %[[H:.*]] = %{{.*}} to %c8
+// CHECK:     scf.for %[[S:.*]] = %[[T]] to
+// CHECK:       %[[NEXT:.*]] = arith.addi %[[S]], %[[AHEAD:.*]] : index
+// CHECK:       %[[LEFT:.*]] = arith.subi %[[N]], %[[NEXT]]
+// CHECK:       %[[MOST:.*]] = arith.minsi %[[LEFT]]
+// CHECK:       %[[ROWS:.*]] = arith.maxsi %[[MOST]]
+// CHECK:       %[[BYTES:.*]] = arith.muli %[[ROWS]]
+// CHECK:       %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1, 2, 3]]
+// CHECK:       %[[ROW:.*]] = arith.addi %[[S]], %[[AHEAD]]
+// CHECK:       %[[SHARE:.*]] = arith.muli %[[H]], %[[BYTES]]
+// CHECK:       %[[ALL:.*]] = arith.muli %[[ROW]]
+// CHECK:       %[[FIRST:.*]] = arith.addi %[[ALL]], %[[SHARE]]
+// CHECK:       memref.prefetch %[[FLAT]][%{{.*}}, %{{.*}}], read, locality<2>, data
+func.func @heads_inside(%c: memref<1x?x8x64xi8>, %n: index, %out: memref<64xi8>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %c0 to %n step %c64 {
+    %next = arith.addi %t, %c64 : index
+    %end = arith.minsi %next, %n : index
+    scf.for %h = %c0 to %c8 step %c1 {
+      scf.for %s = %t to %end step %c32 {
+        %left = arith.subi %end, %s : index
+        %count = arith.minsi %left, %c32 : index
+        %rows = memref.subview %c[0, %s, %h, 0] [1, %count, 1, 64] [1, 1, 1, 1]
+            : memref<1x?x8x64xi8> to memref<?x64xi8, strided<[512, 1], offset: ?>>
+        %v = vector.load %rows[%c0, %c0] : memref<?x64xi8, strided<[512, 1], offset: ?>>, vector<64xi8>
+        vector.store %v, %out[%c0] : memref<64xi8>, vector<64xi8>
+      }
+    }
+  }
+  return
+}
+
+// Rows of pages: the page of the next tile is looked up, behind the last token
+// that of the last one.
+// CHECK-LABEL: func.func @pages(
+// CHECK-SAME: %[[C:.*]]: memref<?x2x64x128xi8>, %[[TABLE:.*]]: memref<1x?xi64>, %[[N:[^:]*]]: index
+// CHECK: scf.for %[[T:.*]] = %{{.*}} to %[[N]]
+// CHECK:   %[[LAST:.*]] = arith.subi %[[N]], %c1{{.*}} : index
+// CHECK:   %[[AHEAD:.*]] = arith.addi %[[T]], %{{.*}} : index
+// CHECK:   %[[NEXT:.*]] = arith.minsi %[[AHEAD]], %[[LAST]] : index
+// CHECK:   %[[ENTRY:.*]] = arith.divui %[[NEXT]], %{{.*}} : index
+// CHECK:   %[[LOADED:.*]] = memref.load %[[TABLE]][%{{.*}}, %[[ENTRY]]]
+// CHECK:   %[[PAGE:.*]] = arith.index_cast %[[LOADED]]
+// CHECK:   %[[ROW:.*]] = arith.remui %[[NEXT]], %{{.*}} : index
+// CHECK:   %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1], [2, 3]]
+// CHECK:   %[[FIRST:.*]] = arith.muli %[[ROW]]
+// CHECK:   memref.prefetch %[[FLAT]][%[[PAGE]], %{{.*}}, %{{.*}}], read, locality<3>, data
+func.func @pages(%c: memref<?x2x64x128xi8>, %table: memref<1x?xi64>, %n: index, %h: index, %out: memref<64xi8>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %c0 to %n step %c32 {
+    %left = arith.subi %n, %t : index
+    %count = arith.minsi %left, %c32 : index
+    %entry = arith.divui %t, %c64 : index
+    %loaded = memref.load %table[%c0, %entry] : memref<1x?xi64>
+    %page = arith.index_cast %loaded : i64 to index
+    %row = arith.remui %t, %c64 : index
+    %rows = memref.subview %c[%page, %h, %row, 0] [1, 1, %count, 128] [1, 1, 1, 1]
+        : memref<?x2x64x128xi8> to memref<?x128xi8, strided<[128, 1], offset: ?>>
+    %v = vector.load %rows[%c0, %c0] : memref<?x128xi8, strided<[128, 1], offset: ?>>, vector<64xi8>
+    vector.store %v, %out[%c0] : memref<64xi8>, vector<64xi8>
+  }
+  return
+}

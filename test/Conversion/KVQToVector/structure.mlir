@@ -239,14 +239,17 @@ func.func @orderedSum(%x: memref<32xf32>, %out: memref<f32>) {
 // -----
 
 // Two products of a pair of bytes are added to the accumulator one after the
-// other, a multiply-add each; the bytes are the two of a word.
+// other, a multiply-add each; bytes are cut out of words, extended once for both.
 
 // CHECK-LABEL: func @pairs
 // CHECK:       %[[BYTES:.*]] = vector.load {{.*}} : memref<8x16xi8>, vector<16xi8>
 // CHECK:       %[[WORDS:.*]] = vector.bitcast %[[BYTES]] : vector<16xi8> to vector<8xi16>
-// CHECK:       arith.trunci %[[WORDS]] : vector<8xi16> to vector<8xi8>
+// CHECK:       %[[WIDE:.*]] = arith.extsi %[[WORDS]] : vector<8xi16> to vector<8xi32>
+// CHECK:       %[[UP:.*]] = arith.shli %[[WIDE]]
+// CHECK:       arith.shrsi %[[UP]]
 // CHECK:       %[[P0:.*]] = arith.mulf
 // CHECK:       %[[S0:.*]] = arith.addf %{{.*}}, %[[P0]] fastmath<contract> : vector<8xf32>
+// CHECK:       arith.shrsi %[[WIDE]]
 // CHECK:       arith.addf %[[S0]], %{{.*}} fastmath<contract> : vector<8xf32>
 func.func @pairs(%a: memref<8xf32>, %b: memref<8xf32>, %k: memref<8x16xi8>, %out: memref<8xf32>) {
   linalg.generic {indexing_maps = [affine_map<(t, c) -> (c)>, affine_map<(t, c) -> (c)>,
