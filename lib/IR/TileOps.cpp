@@ -31,6 +31,11 @@ static LogicalResult verifyQueryTokens(PartialAttentionOp op, int64_t rows) {
   if (IntegerAttr window = op.getWindowAttr(); window && window.getInt() < 1)
     return op.emitOpError("expected a window of at least 1 token, got ")
            << window.getInt();
+  if (IntegerAttr first = op.getWindowFirstAttr();
+      first && (first.getInt() < 0 || !op.getWindow()))
+    return op.emitOpError("expected window_first of at least 0, with a window, "
+                          "got ")
+           << first.getInt();
   bool needsPosition = op.getSlopes() || op.hidesByPosition();
   if (needsPosition && !op.getPosition())
     return op.emitOpError(

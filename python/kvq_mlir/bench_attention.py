@@ -21,6 +21,7 @@ from .decode_step import Temporaries, measure
 from .ir.decode_step import attend as attend_ir
 from .policy import Choice
 from .text import InputError
+from .torch_attention import torch_attention
 from .unfused import unfused_attention
 
 HEAD_DIM = yardstick.HEAD_DIM
@@ -75,6 +76,7 @@ class Case:
     unfused: Callable[[], object] | None = None
     grown: Callable[[int], object] | None = None
     newest: Callable[[int], object] | None = None  # the newest of several queries alone
+    torch: Callable[[int], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Result:
     engine_nanoseconds: float | None
     engine_ratio: Spread | None  # to the engine
     newest_ratio: Spread | None  # of this to the newest query alone
+    torch_ratio: Spread | None  # of PyTorch's attention over float32 to this
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -169,6 +172,7 @@ def make_case(
     lengths: np.ndarray,
     q: np.ndarray,
     unfused: bool = False,
+    torch: bool = False,
 ) -> Case:
     """The case of this name; `RuntimeError` where what it gives is not what rebuilt caches give."""
     *formats, query_codes = parse_case(name)
@@ -192,6 +196,9 @@ def make_case(
     slow = (lambda: unfused_attention(q, k, v)) if unfused else None
     if slow and query_codes is None:
         _check(name, "dequantize-then-attend", out, slow(), LARGEST_UNFUSED_DIFFERENCE)
+    dense = torch_attention(q, k, v) if torch else None
+    if dense and query_codes is None:
+        _check(name, "PyTorch", out, dense(1), LARGEST_UNFUSED_DIFFERENCE)
     grown = None if storage.grown is None else fill(storage.grown)
     newest = np.ascontiguousarray(q[:, :, -1:])
     bits = [side.format.bits or 16 for side in (k, v)]
@@ -209,6 +216,7 @@ def make_case(
         None
         if shape.queries == 1
         else lambda threads: kvq.attention(newest, *sides, threads=threads, query_codes=query_codes),
+        dense,
     )
 
 
@@ -286,11 +294,12 @@ def measure_tokens(
     seconds: float,
     unfused: bool = False,
     engine: bool = False,
+    torch: bool = False,
 ) -> list[Result]:
     """Every case over caches of up to `tokens` tokens, on each number of threads."""
     lengths = ragged_lengths(rng, shape, tokens)
     q = rng.standard_normal((shape.batch, shape.query_heads, shape.queries, HEAD_DIM), np.float32)
-    cases = [make_case(rng, name, shape, storage, lengths, q, unfused) for name in names]
+    cases = [make_case(rng, name, shape, storage, lengths, q, unfused, torch) for name in names]
     yardsticks = make_yardsticks(rng, shape, storage, lengths, q)
     engines = make_engines(rng, shape, lengths, q) if engine else {}
     keys = int(lengths.sum()) * shape.kv_heads * shape.queries
@@ -303,6 +312,7 @@ def measure_tokens(
         calls = {("case", case.name): lambda case=case: case.call(threads) for case in cases}
         calls |= {("grown", case.name): lambda case=case: case.grown(threads) for case in cases if case.grown}
         calls |= {("newest", case.name): lambda case=case: case.newest(threads) for case in cases if case.newest}
+        calls |= {("torch", case.name): lambda case=case: case.torch(threads) for case in cases if case.torch}
         calls |= {("yardstick", bits): lambda run=run: run(threads) for bits, run in yardsticks.items()}
         calls |= {("engine", bits): lambda run=run: run(threads) for bits, run in engines.items()}
         calls |= {("unfused", case.name): case.unfused for case in cases if case.unfused}
@@ -319,6 +329,7 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
     grown = samples.get(("grown", case.name))
     engine = samples.get(("engine", case.engine_bits))
     newest = samples.get(("newest", case.name))
+    torch = samples.get(("torch", case.name))
     return Result(
         case.name,
         shape,
@@ -343,4 +354,5 @@ def _result(case: Case, shape: Shape, tokens: int, threads: int, keys: int, samp
         None if engine is None else float(np.median(engine)) * 1e9 / keys,
         None if engine is None else spread(own / engine),
         None if newest is None else spread(own / newest),
+        None if torch is None else spread(torch / own),
     )

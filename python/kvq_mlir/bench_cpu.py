@@ -17,6 +17,7 @@ from .bench_attention import HEAD_DIM, Result, Shape, Storage, add_shapes, measu
 from .bench_cases import positive, positives
 from .bench_timing import plural, processor
 from .text import InputError
+from .torch_attention import missing as missing_torch
 from .unfused import blas_in_use
 
 TOKENS = "1024,4096,16384,65536"
@@ -47,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=float, default=0.5, help="time for each figure (default: 0.5)")
     parser.add_argument(
+        "--torch", action="store_true", help="PyTorch's attention over float32 beside each, for one sequence"
+    )
+    parser.add_argument(
         "--unfused", action="store_true", help="dequantize-then-attend (NumPy) beside each, for one query of one sequence"
     )
     parser.add_argument(
@@ -74,6 +78,10 @@ def run(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     shapes, tokens = parse_shapes(arguments), positives(arguments.tokens, "--tokens")
+    if arguments.torch and any(shape.batch != 1 for shape in shapes):
+        raise InputError("--torch: expected one sequence")
+    if arguments.torch and (missing := missing_torch()):
+        raise InputError(f"--torch: {missing}")
     if arguments.unfused and any((shape.batch, shape.queries) != (1, 1) for shape in shapes):
         raise InputError("--unfused: expected one query of one sequence")
     threads, storage = positives(arguments.threads, "--threads"), _storage(arguments, tokens)
@@ -97,7 +105,7 @@ def run(arguments: argparse.Namespace) -> None:
         blas = blas_in_use()
         rows = list(itertools.product(shapes, tokens))
         for shape, count in tqdm(rows, desc="measuring", unit="length", disable=None, leave=False):
-            beside = (arguments.unfused, bool(arguments.engine))
+            beside = (arguments.unfused, bool(arguments.engine), arguments.torch)
             results += measure_tokens(rng, names, shape, storage, count, threads, arguments.seconds, *beside)
     first = {(r.shape, r.name): r.compile_seconds for r in reversed(results)}  # later calls find the kernel
     results = [replace(r, compile_seconds=first[r.shape, r.name]) for r in results]
@@ -127,25 +135,28 @@ def _table(results: list[Result], width: int) -> list[str]:
     grown = any(result.grown_ratio for result in results)
     engine = any(result.engine for result in results)
     newest = any(result.newest_ratio for result in results)
+    torch = any(result.torch_ratio for result in results)
     lines = [
         f"{'tokens':>7}{'threads':>8}  {'format':{width}}{'µs':>22}{'ns':>8}{'a head':>8}{'GB/s':>7}{'of read':>9}"
         f"{'yardstick':>16}{'ratio':>19}{'KB':>6}{'compile s':>11}"
         + f"{'unfused':>19}" * unfused
         + f"{'grown':>19}" * grown
         + f"{'ggml':>12}{'ratio':>19}" * engine
-        + f"{'of one query':>19}" * newest
+        + f"{'of one query':>22}" * newest
+        + f"{'torch':>19}" * torch
     ]
     for r in results:
         beside = f"{r.yardstick} {r.yardstick_nanoseconds:.1f}" if r.yardstick else "none"
         lines.append(
-            f"{r.tokens:>7,}{r.threads:>8}  {r.name:{width}}{r.seconds.text(1e6):>22}{r.nanoseconds:>8.1f}"
+            f"{r.tokens:>7,}{r.threads:>8}  {r.name:{width}}{' ' + r.seconds.text(1e6):>22}{r.nanoseconds:>8.1f}"
             f"{r.nanoseconds_of_a_head:>8.1f}"
             f"{r.bytes_per_second / 1e9:>7.1f}{r.bytes_per_second / r.read_bytes_per_second:>9.0%}{beside:>16}"
             f"{r.ratio.text(digits=2) if r.ratio else '':>19}{r.temporary_bytes / 1024:>6.0f}{r.compile_seconds:>11.2f}"
             + (f"{r.unfused_ratio.text(digits=1):>19}" if r.unfused_ratio else "")
             + (f"{r.grown_ratio.text(digits=2):>19}" if r.grown_ratio else "")
             + (f"{f'{r.engine} {r.engine_nanoseconds:.0f}':>12}{r.engine_ratio.text(digits=2):>19}" if r.engine else "")
-            + (f"{r.newest_ratio.text(digits=1):>19}" if r.newest_ratio else "")
+            + (f"{r.newest_ratio.text(digits=1):>22}" if r.newest_ratio else "")
+            + (f"{r.torch_ratio.text(digits=2):>19}" if r.torch_ratio else "")
         )
     return lines
 
@@ -176,6 +187,8 @@ def _report(results: list[Result], storage: Storage, blas: str) -> str:
         meaning += " ggml: its attention over its own types, ns, and the ratio to that."
     if any(result.newest_ratio for result in results):
         meaning += " of one query: how many times as long as the newest query alone."
+    if any(result.torch_ratio for result in results):
+        meaning += " torch: how many times as long PyTorch's attention over both caches, rebuilt in float32 before, takes."
     missing = yardstick.missing()
     notes = [missing] if missing else []
     return "\n".join([*lines, textwrap.fill(meaning, 118), *notes])

@@ -324,6 +324,19 @@ func.func @window(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m
 
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16>
 !c = !kvq.cache<1x2x64x16xf16, #f>
+func.func @window_first(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
+  // expected-error@+1 {{expected window_first of at least 0, with a window, got 2}}
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)
+      at [%i, %i] tokens [%i to %i] flushed [%i, %i]
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) {window_first = 2 : i64}
+      -> tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x64x16xf16, #f>
 func.func @no_position(%q: tensor<4x16xf32>, %k: !c, %v: !c, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %i: index) {
   // expected-error@+1 {{expected a position, that of the first query token, for slopes, causal or a window}}
   %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x16xf32>, !c, !c)

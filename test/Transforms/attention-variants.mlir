@@ -22,12 +22,14 @@
 // SPLIT:           %[[BEGIN:.*]] = affine.max {{.*}}(%[[FIRST]], %
 // SPLIT:           %[[FIRSTEND:.*]] = arith.minsi %c4, %[[END]]
 // SPLIT:           %[[MASK:.*]] = tensor.extract_slice %{{.*}}[0, %{{.*}}, %{{.*}}, 0] [1, 4, 1, %{{.*}}] [1, 1, 1, 1] : tensor<1x8x1x?xf16> to tensor<4x1x?xf16>
-// SPLIT:           %[[POSITION:.*]] = affine.apply {{.*}}(%[[FIRST]], %
-// SPLIT:           kvq.partial_attention {{.*}} tokens[%c0 to %[[FIRSTEND]]]
-// SPLIT-SAME:        slopes(%[[SLOPES:.*]] : tensor<4xf32>) position[%[[POSITION]]] mask(%[[MASK]] : tensor<4x1x?xf16>) outs(%{{.*}}, %[[SINK]], %[[ONE]] :
-// SPLIT-SAME:        {softcap = 3.000000e+01 : f32}
-// SPLIT:           kvq.partial_attention {{.*}} tokens[%[[BEGIN]] to %[[END]]]
-// SPLIT-SAME:        slopes(%[[SLOPES]] : tensor<4xf32>) position[%[[POSITION]]] mask(%[[MASK]] : tensor<4x1x?xf16>)
+// SPLIT:           scf.for %[[RANGE:.*]] = %c0 to %c2 step %c1 iter_args(%{{.*}} = %{{.*}}, %[[MAX:.*]] = %[[SINK]], %[[SUM:.*]] = %[[ONE]])
+// SPLIT:             %[[ISFIRST:.*]] = arith.cmpi eq, %[[RANGE]], %c0
+// SPLIT:             %[[FROM:.*]] = arith.select %[[ISFIRST]], %c0, %[[BEGIN]]
+// SPLIT:             %[[TO:.*]] = arith.select %[[ISFIRST]], %[[FIRSTEND]], %[[END]]
+// SPLIT:             %[[POSITION:.*]] = affine.apply {{.*}}(%[[FIRST]], %
+// SPLIT:             kvq.partial_attention {{.*}} tokens[%[[FROM]] to %[[TO]]]
+// SPLIT-SAME:          slopes(%{{.*}} : tensor<4xf32>) position[%[[POSITION]]] mask(%[[MASK]] : tensor<4x1x?xf16>) outs(%{{.*}}, %[[MAX]], %[[SUM]] :
+// SPLIT-SAME:          {softcap = 3.000000e+01 : f32}
 // SPLIT:           math.log2
 
 // Score by score: softcap (30 log2(e)), then the slope times the distance, then

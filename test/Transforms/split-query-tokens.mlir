@@ -91,18 +91,19 @@ func.func @padded(%q: tensor<1x4x?x64xf32>, %k: !c, %v: !c, %n: tensor<1xi64>, %
 
 !c = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>, ring = 80, keep_first = 8>
 
-// A window hides tokens by position as well, where it is what a range begins
-// with: between its own first tokens and the ring's, and among the newest. What
-// of the ring is gone is so for all queries.
+// Three ranges: the first tokens of the window, those from there to the first of
+// the ring, the newest. A window hides tokens by position as well, from its first
+// ones on; what of the ring is gone is so for all queries.
 //
 // AUTO-LABEL:  func @window(
 // CHECK-LABEL: func @window(
 // CHECK:       %[[RING:.+]] = affine.max
 // CHECK:       %[[WINDOW:.+]] = affine.max
 // CHECK:       %[[NEWEST:.+]] = arith.maxsi %[[WINDOW]], %[[RING]]
-// CHECK:       kvq.partial_attention {{.*}} tokens[%c0 to %{{.+}}] {{.*}} {causal, query_tokens = 4 : i64}
-// CHECK:       kvq.partial_attention {{.*}} tokens[%[[WINDOW]] to %{{.+}}] {{.*}} {causal, query_tokens = 4 : i64, window = 16 : i64}
-// CHECK:       kvq.partial_attention {{.*}} tokens[%[[NEWEST]] to %{{.+}}] {{.*}} {causal, query_tokens = 4 : i64, window = 16 : i64}
+// CHECK:       scf.for %[[RANGE:.+]] = %c0 to %c3 step %c1
+// CHECK:         %[[SECOND:.+]] = arith.select %{{.+}}, %[[WINDOW]], %[[NEWEST]]
+// CHECK:         %[[FROM:.+]] = arith.select %{{.+}}, %c0, %[[SECOND]]
+// CHECK:         kvq.partial_attention {{.*}} tokens[%[[FROM]] to %{{.+}}] {{.*}} {causal, query_tokens = 4 : i64, window = 16 : i64, window_first = 2 : i64}
 func.func @window(%q: tensor<1x4x4x64xf32>, %k: !c, %v: !c, %n: tensor<1xi64>,
                   %out: tensor<1x4x4x64xf32>) -> tensor<1x4x4x64xf32> {
   %r = kvq.attention ins(%q, %k, %v : tensor<1x4x4x64xf32>, !c, !c)

@@ -1,8 +1,8 @@
 // RUN: kvq-opt %s -kvq-split-tokens | FileCheck %s
 // RUN: kvq-opt %s -kvq-split-tokens=splits=3 | FileCheck %s --check-prefix=SPLIT
 
-// A ring that keeps 10 tokens of 4 first ones: two ranges, one state. Each split
-// has its part of both.
+// A ring that keeps 10 tokens of 4 first ones: two ranges, one after the other.
+// Each split has its part of both.
 
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16>
 !c = !kvq.cache<2x2x?x64xf16, #f, ring = 10, keep_first = 4>
@@ -15,8 +15,11 @@
 // CHECK:           %[[OLDEST:.*]] = affine.max #[[NEWEST]](%
 // CHECK:           %[[C4:.*]] = arith.constant 4 : index
 // CHECK:           %[[END:.*]] = arith.minsi %[[C4]], %[[SEEN]]
-// CHECK:           %[[A:.*]], %[[M:.*]], %[[S:.*]] = kvq.partial_attention {{.*}} tokens[%{{.*}} to %[[END]]]
-// CHECK:           kvq.partial_attention {{.*}} tokens[%[[OLDEST]] to %[[SEEN]]] {{.*}} outs(%[[A]], %[[M]], %[[S]] :
+// CHECK:           scf.for %[[RANGE:.*]] = %[[C0:.*]] to %{{.*}} step %{{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[M:.*]] = %{{.*}}, %[[S:.*]] = %
+// CHECK:             %[[FIRST:.*]] = arith.cmpi eq, %[[RANGE]],
+// CHECK:             %[[FROM:.*]] = arith.select %[[FIRST]], %{{.*}}, %[[OLDEST]]
+// CHECK:             %[[TO:.*]] = arith.select %[[FIRST]], %[[END]], %[[SEEN]]
+// CHECK:             kvq.partial_attention {{.*}} tokens[%[[FROM]] to %[[TO]]] {{.*}} outs(%[[A]], %[[M]], %[[S]] :
 
 // SPLIT-LABEL: func.func @ring(
 // SPLIT:         scf.forall {{.*}}, %[[SPLIT:[a-z0-9]*]]) in
@@ -24,11 +27,11 @@
 // SPLIT:           %[[BEGIN:.*]] = affine.max
 // SPLIT:           %[[END:.*]] = arith.minsi
 // SPLIT:           arith.muli %[[SPLIT]]
-// SPLIT:           %[[A:.*]], %[[M:.*]], %[[S:.*]] = kvq.partial_attention
 // SPLIT:           %[[EXTENT:.*]] = affine.max #{{.*}}(%[[BEGIN]], %
 // SPLIT:           %[[OFFSET:.*]] = arith.muli %[[SPLIT]], %[[EXTENT]]
 // SPLIT:           arith.addi %[[BEGIN]], %[[OFFSET]]
-// SPLIT:           kvq.partial_attention {{.*}} outs(%[[A]], %[[M]], %[[S]] :
+// SPLIT:           scf.for
+// SPLIT:             kvq.partial_attention
 // SPLIT:         kvq.merge_partials
 func.func @ring(%q: tensor<2x4x3x64xf32>, %k: !c, %v: !c, %n: tensor<2xi64>, %o: tensor<2x4x3x64xf32>) -> tensor<2x4x3x64xf32> {
   %0 = kvq.attention ins(%q, %k, %v : tensor<2x4x3x64xf32>, !c, !c) lengths(%n : tensor<2xi64>)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -77,6 +78,17 @@ def test_cpu_several_shapes(capsys, tmp_path):
     assert "6 query heads over 2 KV heads, head dim 128, 2 query tokens in float32, 2 sequences" in text
     assert figure.stat().st_size > 40_000
     assert text.count("of one query") == 4 + 1  # the tables of several queries, and what it means
+
+
+def test_cpu_torch(capsys, monkeypatch):
+    """PyTorch is an optional extra."""
+    several = ("--queries", "5,60", "--formats", "i8", "--torch")
+    if find_spec("torch"):
+        found = run_json(capsys, "cpu", "--tokens", "60", *several, *SHORT)
+        assert all(result["torch_ratio"]["lower_quartile"] > 0 for result in found["results"])
+    monkeypatch.setattr("kvq_mlir.torch_attention.find_spec", lambda name: None)
+    assert main(["bench", "cpu", "--tokens", "60", *several, *SHORT]) != 0
+    assert "--torch: expected the package torch, found none" in capsys.readouterr().err
 
 
 def test_cpu_grown(capsys):
@@ -189,6 +201,7 @@ def test_used_bytes(rng):
         (["cpu", "--threads", "-1"], "--threads: expected at least 1, found -1"),
         (["cpu", "--heads", "32/5"], "--heads: expected QUERY/KV with a multiple of the KV heads, found '32/5'"),
         (["cpu", "--queries", "9", "--tokens", "8"], "--tokens: expected at least as many as queries, 9, found 8"),
+        (["cpu", "--torch", "--batch", "2"], "--torch: expected one sequence"),
         (["cpu", "--unfused", "--batch", "2"], "--unfused: expected one query of one sequence"),
         (["cpu", "--heads", "32/8,32/5"], "--heads: expected QUERY/KV with a multiple of the KV heads, found '32/5'"),
         (["cpu", "--engine", "ggml", "--queries", "2"], "--engine: expected one query of a sequence"),

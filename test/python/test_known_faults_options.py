@@ -396,6 +396,10 @@ OP_ATTRIBUTES = {
     ),
     "partial_attention.causal": (PARTIAL_QUERIES, "", ", causal", "func.func(kvq-decompose-attention)"),
     "partial_attention.window": (PARTIAL_QUERIES, "", ", window = 9", "func.func(kvq-decompose-attention)"),
+    "partial_attention.window_first": (
+        *(PARTIAL_QUERIES, ", window = 9", ", window = 9, window_first = 2"),
+        "func.func(kvq-decompose-attention)",
+    ),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.as_tile": (

@@ -48,8 +48,8 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     `mask`, `heads x query tokens x tokens` or with 1 for all heads, t a token of the
     sequence: a float of the natural domain, or an i8 that is 0 for a token to hide. The
     mask may have fewer query tokens: the rows of the others are padding. With `causal`
-    tokens t > P[r] are hidden, with `window = W` those t <= P[r] - W. A token that is
-    hidden or whose score is -inf contributes nothing, whatever it holds.
+    tokens t > P[r] are hidden, with `window = W` those t <= P[r] - W from `window_first`
+    on (0 without). A token that is hidden or whose score is -inf contributes nothing, whatever it holds.
 
     With `value_channels = [begin, end]` values are these channels of a value
     row, and acc has as many.
@@ -80,7 +80,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     head_dim; keys and values of different batch or KV heads; `acc` other than
     `rows x channels` of the values; `max`, `sum`, `bias`, `slopes` or `mask` for
     other rows; a number of query tokens that does not divide the rows; a window of
-    fewer than one token; a position missing for slopes, `causal` or `window`, or given
+    fewer than one token; `window_first` below 0 or without a window; a position missing for slopes, `causal` or `window`, or given
     without them; `value_channels` that `kvq.attention` would refuse; results of other types than the initial state; one region without
     the other; a tile of fewer than one token; a page table missing for a paged
     cache or given for another; `within_pages` without codes that lie in pages;
@@ -115,6 +115,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     DefaultValuedAttr<I64Attr, "1">:$query_tokens,
     UnitAttr:$causal,
     OptionalAttr<I64Attr>:$window,
+    OptionalAttr<I64Attr>:$window_first,
     OptionalAttr<KVQ_TokenRegionAttr>:$key_region,
     OptionalAttr<KVQ_TokenRegionAttr>:$value_region,
     OptionalAttr<I64Attr>:$tile,

@@ -57,8 +57,9 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
       llvm::cl::init(0)};
   PassOptions::Option<int64_t> dequantizeRows{
       *this, "dequantize-rows",
-      llvm::cl::desc("Least rows of a work item whose tiles become f32 once for "
-                     "all rows (0: none)"),
+      llvm::cl::desc(
+          "Least rows of a work item whose tiles become f32 once for "
+          "all rows (0: none)"),
       llvm::cl::init(16)};
   PassOptions::Option<int64_t> vectorWidth{
       *this, "vector-width",

@@ -294,7 +294,7 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     token), each item one `kvq.partial_attention` over each range of tokens that its
     query sees, with the query heads of its KV head as rows: without a window or a
     ring there is one range, with them one more for the first tokens that stay
-    visible (and, with both, one between). Rows are multiplied by scale * log2(e)
+    visible (and, with both, one between), one after the other in a loop. Rows are multiplied by scale * log2(e)
     first, and divided by the sum of their probabilities last; a row that saw no
     token gives 0. Sinks are the state that items start from, or that their splits
     are merged into.

@@ -34,6 +34,10 @@ struct ScoreTerms {
   Value distance;
   bool isCausal = false;
   std::optional<int64_t> window;
+  /// The token's number, i32, and which it has to have for the window to hide
+  /// it; null where that is any.
+  Value token;
+  int64_t windowFirst = 0;
 };
 
 } // namespace
@@ -74,16 +78,23 @@ static Value adjustScore(OpBuilder &b, Location loc, Value score,
   if (terms.isCausal)
     hide(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
                                terms.distance, buildI32(b, loc, 0)));
-  if (terms.window)
-    hide(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                               terms.distance,
-                               buildI32(b, loc, -*terms.window)));
+  if (!terms.window)
+    return score;
+  Value isBefore =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, terms.distance,
+                            buildI32(b, loc, -*terms.window));
+  if (terms.token) {
+    Value isLater =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, terms.token,
+                              buildI32(b, loc, terms.windowFirst));
+    isBefore = arith::AndIOp::create(b, loc, isBefore, isLater);
+  }
+  hide(isBefore);
   return score;
 }
 
-/// t - position for each token t of the tile.
-Value TileDecomposer::buildDistances() {
-  Value first = arith::SubIOp::create(b, loc, op.getBegin(), op.getPosition());
+/// first, first + 1, ... for the tokens of the tile.
+Value TileDecomposer::buildNumbers(Value first) {
   Value init = buildScratch(b, loc, {tile}, {tokens}, b.getI32Type());
   return buildStructuredOp(
              b, loc, "t", "", {}, {{init, "t"}},
@@ -196,12 +207,23 @@ Value TileDecomposer::adjustScores(Value scores) {
     inputs.push_back(operand);
     return inputs.size() - 1;
   };
-  std::optional<size_t> distances, numbers, slopes, mask;
+  std::optional<size_t> distances, numbers, slopes, mask, numbersOfTokens;
+  // Numbers of tokens are no more than an i32 holds.
+  constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+  IntegerAttr window = op.getWindowAttr();
+  if (window && window.getInt() > kMostTokens)
+    window = {};
+  int64_t windowFirst =
+      std::min<int64_t>(op.getWindowFirst().value_or(0), kMostTokens);
   if (op.getPosition()) {
-    distances = add({buildDistances(), "t"});
+    distances = add({buildNumbers(arith::SubIOp::create(b, loc, op.getBegin(),
+                                                        op.getPosition())),
+                     "t"});
     if (queryTokens != 1)
       numbers = add({buildQueryNumbers(), "r"});
   }
+  if (window && windowFirst != 0)
+    numbersOfTokens = add({buildNumbers(op.getBegin()), "t"});
   if (op.getSlopes())
     slopes = add({op.getSlopes(), "r"});
   if (op.getMask() && queryTokens == 1)
@@ -221,10 +243,10 @@ Value TileDecomposer::adjustScores(Value scores) {
       terms.softcap =
           buildF32(b, loc, op.getSoftcap()->convertToFloat() * kLog2E);
     terms.isCausal = op.getCausal();
-    // A distance is no more than an i32 holds.
-    if (IntegerAttr window = op.getWindowAttr();
-        window && window.getInt() <= std::numeric_limits<int32_t>::max())
+    if (window)
       terms.window = window.getInt();
+    terms.token = get(numbersOfTokens);
+    terms.windowFirst = windowFirst;
     return SmallVector<Value>{adjustScore(b, loc, outs[0], terms)};
   };
   if (!inputs.empty() || op.getSoftcap())

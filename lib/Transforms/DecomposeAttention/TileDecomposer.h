@@ -72,7 +72,7 @@ private:
   Value widen(Value values);
   Value getInitialScores();
   Value computeScores();
-  Value buildDistances();
+  Value buildNumbers(Value first);
   Value buildQueryNumbers();
   StructuredOperand loadMask();
   Value splitRows(Value scores);

@@ -61,22 +61,19 @@ Value VisibleTokens::getEnd() {
 /// beside is gone.
 SmallVector<VisibleTokens::Limit> VisibleTokens::getLimits() {
   SmallVector<Limit> limits;
-  auto add = [&](int64_t first, OpFoldResult origin, int64_t back,
-                 bool slides) {
+  auto add = [&](int64_t first, OpFoldResult origin, int64_t back) {
     AffineExpr d0 = b.getAffineDimExpr(0);
     AffineMap map = AffineMap::get(
         1, 0, {d0 - back, b.getAffineConstantExpr(first)}, b.getContext());
     Value newest = getValueOrCreateConstantIndexOp(
         b, loc, affine::makeComposedFoldedAffineMax(b, loc, map, {origin}));
-    limits.push_back({first, newest, slides});
+    limits.push_back({first, newest});
   };
   auto key = cast<CacheType>(op.getKey().getType());
   if (key.isRing())
-    add(key.getKeepFirst(), getLength(), key.getNewestTokens(),
-        /*slides=*/false);
+    add(key.getKeepFirst(), getLength(), key.getNewestTokens());
   if (IntegerAttr window = op.getWindowAttr())
-    add(op.getWindowFirst().value_or(0), getPosition(), window.getInt() - 1,
-        /*slides=*/true);
+    add(op.getWindowFirst().value_or(0), getPosition(), window.getInt() - 1);
   return limits;
 }
 
@@ -101,12 +98,12 @@ SmallVector<VisibleRange> VisibleTokens::getRanges() {
   if (one.first > 0)
     ranges.push_back({zero, getFirst(one.first)});
   if (limits.size() == 1) {
-    ranges.push_back({one.newest, end, one.slides});
+    ranges.push_back({one.newest, end});
     return ranges;
   }
   if (other.first > one.first)
-    ranges.push_back({one.newest, getFirst(other.first), one.slides});
+    ranges.push_back({one.newest, getFirst(other.first)});
   Value newest = arith::MaxSIOp::create(b, loc, one.newest, other.newest);
-  ranges.push_back({newest, end, /*slides=*/true});
+  ranges.push_back({newest, end});
   return ranges;
 }

@@ -18,9 +18,6 @@ Value loadCount(OpBuilder &b, Location loc, Value counts, Value sequence);
 /// Tokens that a query sees; none where the end is not behind the begin.
 struct VisibleRange {
   Value begin, end;
-  /// Whether the begin is that of the query's window, if it is later than what
-  /// begins for all queries alike.
-  bool slides = false;
 };
 
 /// The tokens that query `token` of a sequence sees, by causality, window and
@@ -43,7 +40,6 @@ private:
   struct Limit {
     int64_t first;
     Value newest;
-    bool slides;
   };
 
   Value getLength();

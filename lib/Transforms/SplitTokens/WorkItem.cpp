@@ -265,12 +265,21 @@ AttentionState WorkItem::getInitialState() {
   return state;
 }
 
+/// What rows are multiplied with, and what is added to their scores.
+void WorkItem::loadInputs() {
+  if (!inputs.query)
+    inputs = {loadQuery(), loadPerHead(op.getSlopes(), kLog2E), loadMask()};
+}
+
 AttentionState WorkItem::attendToHead(Value head, const Inputs &inputs,
                                       const VisibleRange &range,
                                       const AttentionState &state) {
   bool isCausal = queryTokens != 1 && op.getCausal();
-  IntegerAttr window =
-      queryTokens != 1 && range.slides ? op.getWindowAttr() : IntegerAttr();
+  IntegerAttr window, windowFirst;
+  if (queryTokens != 1) {
+    window = op.getWindowAttr();
+    windowFirst = op.getWindowFirstAttr();
+  }
   bool needsPosition = inputs.slopes || isCausal || window;
   ScheduleAttr schedule = op.getScheduleAttr();
   std::optional<int64_t> tile = schedule ? schedule.getTile() : std::nullopt;
@@ -286,7 +295,7 @@ AttentionState WorkItem::attendToHead(Value head, const Inputs &inputs,
       needsPosition ? getIndex(getVisible(token).getPosition()) : Value(),
       inputs.mask, op.getCos(), op.getSin(), op.getSoftcapAttr(),
       op.getValueChannelsAttr(), op.getRopeStyleAttr(), queryTokens, isCausal,
-      window,
+      window, windowFirst,
       /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
       tile ? b.getI64IntegerAttr(*tile) : IntegerAttr(),
       /*withinPages=*/false, op.getQueryCodesAttr());
@@ -355,8 +364,7 @@ AttentionState WorkItem::attendToHeads(const VisibleRange &range,
 
 AttentionState WorkItem::attendTo(const VisibleRange &range,
                                   const AttentionState &state) {
-  if (!inputs.query)
-    inputs = {loadQuery(), loadPerHead(op.getSlopes(), kLog2E), loadMask()};
+  loadInputs();
   if (headsInside != 0)
     return attendToHeads(range, state);
   return attendToHead(head, inputs, range, state);
@@ -395,9 +403,41 @@ AttentionState WorkItem::attend(Value split, AttentionState state) {
          llvm::zip_equal(ranges, getVisible(last).getRanges()))
       range.end = ofLast.end;
   }
-  for (const VisibleRange &range : ranges)
-    state = attendTo(split ? restrictToSplit(split, range) : range, state);
-  return state;
+  if (split)
+    for (VisibleRange &range : ranges)
+      range = restrictToSplit(split, range);
+  return attendToAll(ranges, state);
+}
+
+/// The ranges one after the other, in a loop if there are several: the code for
+/// one is long, and the same for all.
+AttentionState WorkItem::attendToAll(ArrayRef<VisibleRange> ranges,
+                                     const AttentionState &state) {
+  if (ranges.size() == 1)
+    return attendTo(ranges.front(), state);
+  // What all ranges share comes before.
+  loadInputs();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto loop = scf::ForOp::create(b, loc, constant(0), constant(ranges.size()),
+                                 constant(1), ValueRange(state.values()));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  VisibleRange range = ranges.back();
+  for (size_t index = ranges.size() - 1; index-- > 0;) {
+    const VisibleRange &other = ranges[index];
+    Value isOther =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                              loop.getInductionVar(), constant(index));
+    range.begin =
+        arith::SelectOp::create(b, loc, isOther, other.begin, range.begin);
+    range.end = arith::SelectOp::create(b, loc, isOther, other.end, range.end);
+  }
+  ValueRange carried = loop.getRegionIterArgs();
+  AttentionState next = attendTo(range, {carried[0], carried[1], carried[2]});
+  scf::YieldOp::create(b, loc, next.values());
+  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
 //===----------------------------------------------------------------------===//

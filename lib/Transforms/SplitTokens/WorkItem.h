@@ -87,6 +87,9 @@ private:
     Value query, slopes, mask;
   };
 
+  void loadInputs();
+  AttentionState attendToAll(ArrayRef<VisibleRange> ranges,
+                             const AttentionState &state);
   AttentionState attendTo(const VisibleRange &range,
                           const AttentionState &state);
   AttentionState attendToHead(Value head, const Inputs &inputs,
