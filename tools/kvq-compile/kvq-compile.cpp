@@ -63,6 +63,12 @@ static cl::opt<int64_t>
                cl::desc("Most tokens in a tile (default: by the schedules or "
                         "the cost model; 64 on a GPU)"),
                cl::cat(category));
+static cl::opt<int64_t> headsInside(
+    "heads-inside",
+    cl::desc("Tokens of which a work item reads all KV heads in turn, 0 for a "
+             "work item for each head (default: by the schedules or the cost "
+             "model)"),
+    cl::cat(category));
 static cl::opt<int64_t>
     prefetch("prefetch",
              cl::desc("How many tiles ahead lines are prefetched, 0 for none "
@@ -143,6 +149,8 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
     options.splits = splits;
   if (tileTokens.getNumOccurrences() != 0)
     options.tileTokens = tileTokens;
+  if (headsInside.getNumOccurrences() != 0)
+    options.headsInside = headsInside;
   if (prefetch.getNumOccurrences() != 0)
     options.prefetch = prefetch;
   options.threads = threads;
