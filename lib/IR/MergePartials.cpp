@@ -5,11 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -30,26 +34,34 @@ MergePartialsOp::decomposeOperation(OpBuilder &b) {
   rowChannels = rows + "z";
   all += rowChannels;
 
-  // The new maximum; the old state weighed by what it is worth beside it.
+  // The new maximum in place of the old one, which nothing reads any more then;
+  // the old state weighed by what it is worth beside it.
   Value oldMax = getInits()[1];
-  Value max =
+  SmallVector<OpFoldResult> extents = tensor::getMixedSizes(b, loc, oldMax);
+  Value none = buildF32(b, loc, -std::numeric_limits<float>::infinity());
+  Value lowest =
+      linalg::FillOp::create(
+          b, loc, none,
+          tensor::EmptyOp::create(b, loc, extents, b.getF32Type()).getResult())
+          .getResult(0);
+  Value ofPartials =
       buildStructuredOp(
-          b, loc, splitRows, "s", {{maxes, splitRows}}, {{oldMax, rows}},
+          b, loc, splitRows, "s", {{maxes, splitRows}}, {{lowest, rows}},
           [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
             return SmallVector<Value>{
                 arith::MaximumFOp::create(b, loc, ins[0], outs[0])};
           })
           .front();
-  Value weightInit = tensor::EmptyOp::create(
-      b, loc, tensor::getMixedSizes(b, loc, oldMax), b.getF32Type());
-  Value oldWeight =
-      buildStructuredOp(
-          b, loc, rows, "", {{oldMax, rows}, {max, rows}}, {{weightInit, rows}},
-          [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
-            return SmallVector<Value>{
-                buildSoftmaxWeight(b, loc, ins[0], ins[1])};
-          })
-          .front();
+  Value weightInit = tensor::EmptyOp::create(b, loc, extents, b.getF32Type());
+  SmallVector<Value> merged = buildStructuredOp(
+      b, loc, rows, "", {{ofPartials, rows}},
+      {{oldMax, rows}, {weightInit, rows}},
+      [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+        Value max = arith::MaximumFOp::create(b, loc, ins[0], outs[0]);
+        return SmallVector<Value>{max,
+                                  buildSoftmaxWeight(b, loc, outs[0], max)};
+      });
+  Value max = merged[0], oldWeight = merged[1];
   auto scale = [&](Value state, StringRef axes) {
     return buildStructuredOp(
                b, loc, axes, "", {{oldWeight, rows}}, {{state, axes}},

@@ -1,4 +1,5 @@
 // RUN: kvq-opt %s -kvq-assign-schedule | FileCheck %s
+// RUN: kvq-opt %s -kvq-assign-schedule -kvq-split-tokens | FileCheck %s --check-prefix=PASSED
 // RUN: kvq-opt %s -kvq-assign-schedule=threads=8 | FileCheck %s --check-prefix=THREADS
 // RUN: kvq-opt %s "-kvq-assign-schedule=tile-tokens=32 splits=3 prefetch=0" | FileCheck %s --check-prefix=GIVEN
 // RUN: kvq-opt %s "-kvq-assign-schedule=l1-bytes=8192 vector-width=256" | FileCheck %s --check-prefix=SMALL
@@ -16,6 +17,11 @@
 !many = !kvq.cache<4x2x?x128xf16, #i8>
 !q = tensor<1x4x1x128xf32>
 !n = tensor<1xi64>
+
+// What is of loops goes to each function, also where the pass runs on a module.
+//
+// PASSED-LABEL: func.func @unpacked
+// PASSED-SAME:  kvq.schedule = #kvq.schedule<prefetch = 1>
 
 // CHECK-LABEL: @unpacked
 // CHECK: schedule = #kvq.schedule<tile = 64, splits = 1, heads_inside = 0, prefetch = 1>

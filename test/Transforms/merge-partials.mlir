@@ -15,34 +15,37 @@
 // CHECK-DAG:   %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
 // CHECK-DAG:   %[[LOWEST:.+]] = arith.constant 0xFF800000 : f32
 
-// max' is the largest of the old and the partial maxima.
-// CHECK:       %[[M:.+]] = linalg.generic {indexing_maps = [#[[$SR]], #[[$R]]], iterator_types = ["reduction", "parallel"]} ins(%[[MAXES]] : {{.*}}) outs(%[[MAX]] :
+// The largest of the partial maxima.
+// CHECK:       %[[NOTHING:.+]] = linalg.fill ins(%[[LOWEST]] : f32)
+// CHECK:       %[[TOP:.+]] = linalg.generic {indexing_maps = [#[[$SR]], #[[$R]]], iterator_types = ["reduction", "parallel"]} ins(%[[MAXES]] : {{.*}}) outs(%[[NOTHING]] :
 // CHECK:         arith.maximumf
 
-// What the old state weighs beside it, and what each partial does. Where no
-// token has been seen at all, weights are exp2(-inf - 0), not NaN.
-// CHECK:       %[[OLD:.+]] = linalg.generic {indexing_maps = [#[[$ALL]], #[[$ALL]], #[[$ALL]]], iterator_types = ["parallel"]} ins(%[[MAX]], %[[M]] :
-// CHECK-NEXT:  ^bb0(%[[IN:.+]]: f32, %[[NEW:.+]]: f32, %{{.+}}: f32):
+// max' in place of the old maximum, and what the old state weighs beside it, and
+// what each partial does. Where no token has been seen at all, weights are
+// exp2(-inf - 0), not NaN.
+// CHECK:       %[[M:.+]]:2 = linalg.generic {indexing_maps = [#[[$ALL]], #[[$ALL]], #[[$ALL]]], iterator_types = ["parallel"]} ins(%[[TOP]] : {{.*}}) outs(%[[MAX]], %{{.+}} :
+// CHECK-NEXT:  ^bb0(%[[IN:.+]]: f32, %[[OUT:.+]]: f32, %{{.+}}: f32):
+// CHECK-NEXT:    %[[NEW:.+]] = arith.maximumf %[[IN]], %[[OUT]]
 // CHECK-NEXT:    %[[NONE:.+]] = arith.cmpf oeq, %[[NEW]], %[[LOWEST]]
 // CHECK-NEXT:    %[[ORIGIN:.+]] = arith.select %[[NONE]], %[[ZERO]], %[[NEW]]
-// CHECK-NEXT:    %[[D:.+]] = arith.subf %[[IN]], %[[ORIGIN]]
+// CHECK-NEXT:    %[[D:.+]] = arith.subf %[[OUT]], %[[ORIGIN]]
 // CHECK-NEXT:    math.exp2 %[[D]]
-// CHECK:       %[[WEIGHTS:.+]] = linalg.generic {indexing_maps = [#[[$SR]], #[[$R]], #[[$SR]]], iterator_types = ["parallel", "parallel"]} ins(%[[MAXES]], %[[M]] :
+// CHECK:       %[[WEIGHTS:.+]] = linalg.generic {indexing_maps = [#[[$SR]], #[[$R]], #[[$SR]]], iterator_types = ["parallel", "parallel"]} ins(%[[MAXES]], %[[M]]#0 :
 // CHECK:         math.exp2
 
 // sum' and acc': the old ones weighed, then the partials, split after split.
-// CHECK:       %[[SUM0:.+]] = linalg.generic {indexing_maps = [#[[$ALL]], #[[$ALL]]], iterator_types = ["parallel"]} ins(%[[OLD]] : {{.*}}) outs(%[[SUM]] :
+// CHECK:       %[[SUM0:.+]] = linalg.generic {indexing_maps = [#[[$ALL]], #[[$ALL]]], iterator_types = ["parallel"]} ins(%[[M]]#1 : {{.*}}) outs(%[[SUM]] :
 // CHECK:         arith.mulf
 // CHECK:       %[[SUM1:.+]] = linalg.generic {indexing_maps = [#[[$SR]], #[[$SR]], #[[$R]]], iterator_types = ["reduction", "parallel"]} ins(%[[WEIGHTS]], %[[SUMS]] : {{.*}}) outs(%[[SUM0]] :
 // CHECK:         arith.mulf
 // CHECK-NEXT:    arith.addf
-// CHECK:       %[[ACC0:.+]] = linalg.generic {indexing_maps = [#[[$ROW]], #[[$SR]]], iterator_types = ["parallel", "parallel"]} ins(%[[OLD]] : {{.*}}) outs(%[[ACC]] :
+// CHECK:       %[[ACC0:.+]] = linalg.generic {indexing_maps = [#[[$ROW]], #[[$SR]]], iterator_types = ["parallel", "parallel"]} ins(%[[M]]#1 : {{.*}}) outs(%[[ACC]] :
 // CHECK:         arith.mulf
 // CHECK:       %[[ACC1:.+]] = linalg.generic {indexing_maps = [#[[$W]], #[[$SRC]], #[[$RC]]], iterator_types = ["reduction", "parallel", "parallel"]} ins(%[[WEIGHTS]], %[[ACCS]] : {{.*}}) outs(%[[ACC0]] :
 // CHECK:         arith.mulf
 // CHECK-NEXT:    arith.addf
 // CHECK-NOT:   kvq.
-// CHECK:       return %[[ACC1]], %[[M]], %[[SUM1]]
+// CHECK:       return %[[ACC1]], %[[M]]#0, %[[SUM1]]
 func.func @rows(%accs: tensor<4x8x64xf32>, %maxes: tensor<4x8xf32>,
                 %sums: tensor<4x8xf32>, %acc: tensor<8x64xf32>,
                 %max: tensor<8xf32>, %sum: tensor<8xf32>)

@@ -240,12 +240,14 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
                           /*splits=*/std::nullopt,
                           /*heads_inside=*/std::nullopt,
                           schedule.getVectorWidth(), schedule.getPrefetch());
-    auto other = getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+    // The pass may run on more than one function at once.
+    Operation *function = op->getParentOfType<FunctionOpInterface>();
+    auto other = function->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
     if (other && other != loops)
       return op.emitOpError("expected vector width and prefetch distance of "
                             "the function's others, ")
              << other << ", got " << loops;
-    getOperation()->setAttr(kScheduleAttrName, loops);
+    function->setAttr(kScheduleAttrName, loops);
     return success();
   }
 
