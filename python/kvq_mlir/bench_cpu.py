@@ -23,7 +23,7 @@ from .unfused import blas_in_use
 TOKENS = "1024,4096,16384,65536"
 FORMATS = (
     "f16; i8; i8 @ i16; i8, channel pairs / i8, token pairs @ i16; "
-    "i4; i4 @ i16; i4 @ i8; i4, channel pairs / i4, token pairs @ i16; "
+    "i4; i4 @ i16; i4, channel pairs / i4, token pairs @ i16; i4, channel pairs / i4, token pairs @ i8; "
     "ggml.q8_0; ggml.q8_0 @ i16; ggml.q4_0; ggml.q4_0 @ i16"
 )
 
