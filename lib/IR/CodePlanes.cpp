@@ -58,9 +58,7 @@ Value CodePlanes::buildCodeAboveLeast(OpBuilder &b, Location loc, Value byte,
   Value stored = buildShiftRight(b, loc, byte, bits * plane);
   if (plane + 1 != count)
     stored = buildMask(b, loc, stored, (1 << bits) - 1);
-  if (!isSigned || bias)
-    return stored;
-  // Adding 2^(bits-1) turns the highest bit over.
-  return arith::XOrIOp::create(
-      b, loc, stored, buildInteger(b, loc, stored.getType(), 1 << (bits - 1)));
+  // Biased codes count from the least one already.
+  CodeKind biased{bits, isSigned, /*bias=*/isSigned && !bias};
+  return buildStored(b, loc, biased, stored);
 }

@@ -14,6 +14,8 @@
 
 #include "Transposes.h"
 
+#include "Rounds.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -214,12 +216,7 @@ Value TransposeEmitter::joinUnits(Value buffer, SmallVector<Value> &indices) {
     return buffer;
   indices.back() = builder.createOrFold<arith::MulIOp>(
       loc, indices.back(), constant(transpose.elements));
-  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
-  SmallVector<ReassociationIndices> axes;
-  for (int64_t axis = 0; axis + 1 < rank; ++axis)
-    axes.push_back({axis});
-  axes.back().push_back(rank - 1);
-  return memref::CollapseShapeOp::create(builder, loc, buffer, axes);
+  return joinLastAxes(builder, loc, buffer);
 }
 
 Value TransposeEmitter::load(Value row, Value group, Value column,

@@ -111,13 +111,11 @@ Value ScaleFolder::contractPairs(StringRef axes, StringRef reduced,
     SmallVector<AffineExpr> exprs;
     for (char axis : operandAxes) {
       AffineExpr dim = b.getAffineDimExpr(axes.find(axis));
-      bool isPair = neighbour >= 0 && axis == pairsAlong;
-      exprs.push_back(isPair ? dim * 2 + neighbour : dim);
+      exprs.push_back(axis == pairsAlong ? dim * 2 + neighbour : dim);
     }
     return AffineMap::get(axes.size(), 0, exprs, b.getContext());
   };
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
+  SmallVector<StructuredOperand> inputs;
   for (int64_t neighbour : {0, 1}) {
     SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, left.value);
     SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0)),
@@ -125,35 +123,26 @@ Value ScaleFolder::contractPairs(StringRef axes, StringRef reduced,
     offsets.back() = b.getIndexAttr(neighbour);
     sizes.back() = b.getIndexAttr(1);
     auto type = cast<RankedTensorType>(left.value.getType());
-    inputs.push_back(tensor::ExtractSliceOp::create(
+    Value element = tensor::ExtractSliceOp::create(
         b, loc,
         RankedTensorType::get(type.getShape().drop_back(),
                               type.getElementType()),
-        left.value, offsets, sizes, ones));
-    maps.push_back(getMap(left.axes, /*neighbour=*/-1));
+        left.value, offsets, sizes, ones);
+    inputs.push_back({element, left.axes});
   }
-  for (int64_t neighbour : {0, 1}) {
-    inputs.push_back(codes.value);
-    maps.push_back(getMap(codes.axes, neighbour));
-  }
-  maps.push_back(getMap(output.axes, /*neighbour=*/-1));
-  SmallVector<utils::IteratorType> iterators;
-  for (char axis : axes)
-    iterators.push_back(reduced.contains(axis) ? utils::IteratorType::reduction
-                                               : utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, loc, output.value.getType(), inputs, output.value, maps,
-             iterators,
-             [&](OpBuilder &b, Location loc, ValueRange args) {
+  for (int64_t neighbour : {0, 1})
+    inputs.push_back({codes.value, "", getMap(codes.axes, neighbour)});
+  return buildStructuredOp(
+             b, loc, axes, reduced, inputs, {output},
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
                Value products[2];
                for (int64_t i : {0, 1})
                  products[i] = multiplyElements(
-                     b, loc, args[i],
-                     format.buildCodeValue(b, loc, args[2 + i]));
+                     b, loc, ins[i], format.buildCodeValue(b, loc, ins[2 + i]));
                Value sum = buildAdd(b, loc, products[0], products[1]);
-               linalg::YieldOp::create(b, loc, buildAdd(b, loc, args[4], sum));
+               return SmallVector<Value>{buildAdd(b, loc, outs[0], sum)};
              })
-      .getResult(0);
+      .front();
 }
 
 /// The scores of the load's tokens, with offsets, added to the output.
