@@ -24,9 +24,10 @@ SmallVector<Value> WarpState::pack() const {
   llvm::append_range(values, sum);
   for (const PerColumn &sums : zeroSums)
     llvm::append_range(values, sums);
-  for (const SmallVector<FragmentC> *fragments : {&acc, &rounded})
-    for (const FragmentC &fragment : *fragments)
-      llvm::append_range(values, fragment);
+  for (const FragmentC &fragment : acc)
+    llvm::append_range(values, fragment);
+  for (const PerColumn &sums : rounded)
+    llvm::append_range(values, sums);
   return values;
 }
 
@@ -45,9 +46,10 @@ void WarpState::unpack(ValueRange values) {
   take(sum);
   for (PerColumn &sums : zeroSums)
     take(sums);
-  for (SmallVector<FragmentC> *fragments : {&acc, &rounded})
-    for (FragmentC &fragment : *fragments)
-      take(fragment);
+  for (FragmentC &fragment : acc)
+    take(fragment);
+  for (PerColumn &sums : rounded)
+    take(sums);
 }
 
 /// The state before the first step.
@@ -63,7 +65,7 @@ WarpState BlockEmitter::createState() {
   FragmentC none = {zero, zero, zero, zero};
   state.acc.assign(plan.valueSteps.size(), none);
   if (!plan.value.element.isExact)
-    state.rounded.assign(plan.value.groups, none);
+    state.rounded.assign(plan.value.groups, {zero, zero});
   if (plan.value.zeroType)
     state.zeroSums.assign(plan.value.groups, {zero, zero});
   return state;
@@ -83,102 +85,168 @@ static void buildOffsets(WarpBuilder &w, const SidePlan &plan, PerToken &zeros,
       zero = format.buildOffset(w.builder, w.loc, scale, zero);
 }
 
-WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state) {
+WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state,
+                                 StepKind kind) {
   PerToken keyScales, keyZeros, valueScales, valueZeros;
-  for (auto [side, scales, zeros] :
-       {std::tuple(&key, &keyScales, &keyZeros),
-        std::tuple(&value, &valueScales, &valueZeros)}) {
-    if (side->plan->hasScales())
-      *scales = loadScales(*side, stepBegin, /*zeros=*/false);
-    if (side->plan->zeroType) {
-      *zeros = loadScales(*side, stepBegin, /*zeros=*/true);
-      buildOffsets(w, *side->plan, *zeros, *scales);
-    }
-  }
-  int64_t stride = kBlockWarps * plan.stepTokens;
-  Value next = w.add(stepBegin, stride);
+  auto load = [&](const SideRows &side, PerToken &scales, PerToken &zeros) {
+    if (side.plan->hasScales())
+      scales = loadScales(side, stepBegin, /*zeros=*/false, kind);
+    if (!side.plan->zeroType)
+      return;
+    zeros = loadScales(side, stepBegin, /*zeros=*/true, kind);
+    buildOffsets(w, *side.plan, zeros, scales);
+  };
+  load(key, keyScales, keyZeros);
+  // Ahead of time where that counts, otherwise it would only hold registers.
+  if (kind == StepKind::Whole)
+    load(value, valueScales, valueZeros);
+  Value next = w.add(stepBegin, kBlockWarps * plan.stepTokens);
   // Values of this step are still on their way when its keys are here.
   w.waitForCopies(1);
   w.syncWarp();
-  copyStep(key, next, state.freeSlot);
+  copyStep(key, next, state.freeSlot, kind);
   SmallVector<FragmentC> scores =
       emitScores(state, keyScales, keyZeros, stepBegin);
   w.waitForCopies(1);
   w.syncWarp();
-  copyStep(value, next, state.keySlot);
-  hideScores(scores, stepBegin);
-  Probabilities probabilities = emitSoftmax(state, scores, valueScales);
-  for (auto [group, sums] : llvm::enumerate(state.zeroSums))
-    for (auto [f, fragment] : llvm::enumerate(probabilities.plain))
-      for (auto [i, p] : llvm::enumerate(fragment)) {
-        Value sum = w.fma(p, valueZeros[2 * f + i / 2][group], sums[i % 2]);
-        if (op.hidesByPosition())
-          sum = w.select(w.isGreater(p, w.f32(0)), sum, sums[i % 2]);
-        sums[i % 2] = sum;
-      }
+  copyStep(value, next, state.keySlot, kind);
+  if (kind == StepKind::Partial) {
+    load(value, valueScales, valueZeros);
+    hideScores(scores, stepBegin);
+  }
+  ScaledProbabilities probabilities =
+      emitSoftmax(state, scores, valueScales, valueZeros);
   emitValues(state, probabilities);
   std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
       std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
   return state;
 }
 
-/// The offsets of codes of values are taken off the accumulators every so many
-/// steps.
-static constexpr int64_t kStepsPerOffset = 8;
+/// The warp's steps from `first` to `last`, all of them whole, and the next one
+/// too.
+WarpState BlockEmitter::emitWholeSteps(Value first, Value last,
+                                       WarpState state) {
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  auto buildLoop = [&](Value first, Value last, const WarpState &inits) {
+    WarpState after = inits;
+    after.unpack(
+        w.buildFor(first, last, w.i32(stride), inits.pack(),
+                   [&](Value stepBegin, ValueRange carried) {
+                     WarpState inside = inits;
+                     inside.unpack(carried);
+                     return emitStep(stepBegin, inside, StepKind::Whole).pack();
+                   }));
+    return after;
+  };
+  if (state.rounded.empty())
+    return buildLoop(first, last, state);
+  // The offsets of codes of values are taken off the accumulators every so many
+  // steps.
+  int64_t outerStride = 8 * stride;
+  WarpState after = state;
+  after.unpack(w.buildFor(first, last, w.i32(outerStride), state.pack(),
+                          [&](Value outer, ValueRange carried) {
+                            WarpState inside = state;
+                            inside.unpack(carried);
+                            Value end = w.min(last, w.add(outer, outerStride));
+                            inside = buildLoop(outer, end, inside);
+                            takeOffsetsOff(inside);
+                            return inside.pack();
+                          }));
+  return after;
+}
 
-void BlockEmitter::emitRowTile(Value firstRow) {
-  loadQuery(firstRow);
+/// The warp's steps from `first` to `last`, of which nothing is known.
+WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
+                                         WarpState state) {
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  WarpState after = state;
+  after.unpack(w.buildFor(first, last, w.i32(stride), state.pack(),
+                          [&](Value stepBegin, ValueRange carried) {
+                            WarpState inside = state;
+                            inside.unpack(carried);
+                            inside =
+                                emitStep(stepBegin, inside, StepKind::Partial);
+                            takeOffsetsOff(inside);
+                            return inside.pack();
+                          }));
+  return after;
+}
+
+/// The warp's steps from `first` on: those that are whole in a loop of their
+/// own, others before and after them. Both loops are there once: they are taken
+/// twice, the second time without whole steps.
+WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  auto countSteps = [&](Value tokens) { // rounded up, none below 0
+    Value steps = w.add(w.max(tokens, w.i32(0)), stride - 1);
+    return w.divideUnsigned(steps, stride);
+  };
+  Value wholeFirst =
+      w.add(first, w.mul(countSteps(w.sub(commonBegin, first)), stride));
+  Value wholeEnd = w.add(commonEnd, 1 - stride - plan.stepTokens);
+  Value wholeCount = countSteps(w.sub(wholeEnd, wholeFirst));
+  Value wholeLast = w.add(wholeFirst, w.mul(wholeCount, stride));
+  WarpState after = state;
+  after.unpack(w.buildFor(
+      w.i32(0), w.i32(2), w.i32(1), state.pack(),
+      [&](Value round, ValueRange carried) {
+        WarpState inside = state;
+        inside.unpack(carried);
+        Value isFirst = w.compare(arith::CmpIPredicate::eq, round, w.i32(0));
+        inside = emitPartialSteps(
+            w.select(isFirst, first, wholeLast),
+            w.select(isFirst, w.min(wholeFirst, end), end), inside);
+        Value last = w.select(isFirst, wholeLast, wholeFirst);
+        return emitWholeSteps(wholeFirst, last, inside).pack();
+      }));
+  return after;
+}
+
+/// What the columns of the row tile see.
+void BlockEmitter::setVisibleTokens(Value firstRow) {
+  commonBegin = begin;
+  commonEnd = end;
+  Value position;
+  if (op.getPosition())
+    position = w.toI32(op.getPosition());
+  std::optional<int64_t> window = op.getWindow();
+  if (op.getCausal()) // the first query token sees the fewest
+    commonEnd = w.min(end, w.add(position, 1));
+  if (window) // the last one
+    commonBegin = w.max(begin, w.add(position, op.getQueryTokens() - *window));
   for (int64_t column = 0; column != 2; ++column) {
     Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);
     row = w.min(row, w.i32(rows - 1));
     visibleBegin[column] = begin;
     visibleEnd[column] = end;
-    if (op.getPosition()) {
+    if (position) {
       Value token = arith::RemUIOp::create(w.builder, w.loc, row,
                                            w.i32(op.getQueryTokens()));
-      positions[column] = w.add(w.toI32(op.getPosition()), token);
-      if (op.getCausal())
-        visibleEnd[column] = w.min(end, w.add(positions[column], 1));
-      if (std::optional<int64_t> window = op.getWindow())
-        visibleBegin[column] =
-            w.max(begin, w.add(positions[column], 1 - *window));
+      positions[column] = w.add(position, token);
     }
+    if (op.getCausal())
+      visibleEnd[column] = w.min(end, w.add(positions[column], 1));
+    if (window)
+      visibleBegin[column] =
+          w.max(begin, w.add(positions[column], 1 - *window));
     if (Value ofRows = op.getSlopes())
       slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
                                               ValueRange{w.toIndex(row)});
   }
+}
 
+void BlockEmitter::emitRowTile(Value firstRow) {
+  loadQuery(firstRow);
+  setVisibleTokens(firstRow);
   // Steps are counted from where pages begin.
   Value first = w.add(begin, -plan.firstToken);
   first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
   first = w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
   WarpState state = createState();
-  copyStep(key, first, state.keySlot);
-  copyStep(value, first, state.valueSlot);
-
-  int64_t stride = kBlockWarps * plan.stepTokens;
-  auto step = [&](Value stepBegin, ValueRange carried) {
-    WarpState inside = state;
-    inside.unpack(carried);
-    return emitStep(stepBegin, inside).pack();
-  };
-  SmallVector<Value> results;
-  if (state.rounded.empty()) {
-    results = w.buildFor(first, end, w.i32(stride), state.pack(), step);
-  } else {
-    int64_t outerStride = kStepsPerOffset * stride;
-    results = w.buildFor(
-        first, end, w.i32(outerStride), state.pack(),
-        [&](Value outer, ValueRange carried) {
-          Value last = w.min(end, w.add(outer, outerStride));
-          WarpState inside = state;
-          inside.unpack(w.buildFor(outer, last, w.i32(stride), carried, step));
-          takeOffsetsOff(inside);
-          return inside.pack();
-        });
-  }
-  state.unpack(results);
-  emitMerge(state, firstRow);
+  copyStep(key, first, state.keySlot, StepKind::Partial);
+  copyStep(value, first, state.valueSlot, StepKind::Partial);
+  emitMerge(emitSteps(first, state), firstRow);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,6 +263,7 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
   lane = w.remUnsigned(thread, 32);
   laneRow = w.divideUnsigned(lane, 4);
   laneColumn = w.remUnsigned(lane, 4);
+  laneBytes = w.mul(lane, 16);
   begin = w.toI32(op.getBegin());
   end = w.toI32(op.getEnd());
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());

@@ -102,7 +102,7 @@ SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     std::array<Words, 2> words; // of rows g and g + 8
     for (int64_t h = 0; h != 2; ++h)
-      for (size_t load = 0; load != key.loadOffsets.front().size(); ++load) {
+      for (size_t load = 0; load != key.loadPlaces.front().size(); ++load) {
         auto [address, offset] =
             getLoadAddress(key, state.keySlot, 2 * fragment + h, load);
         llvm::append_range(words[h],
@@ -145,52 +145,33 @@ SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
   return scores;
 }
 
-/// Whether all columns see all tokens of the step.
-Value BlockEmitter::isSeenWhole(Value stepBegin) {
-  Value whole = isWhole(stepBegin);
-  Value stepEnd = w.add(stepBegin, plan.stepTokens);
-  if (op.getCausal()) // the first query token sees the fewest
-    whole = w.bothTrue(whole, w.compare(arith::CmpIPredicate::sle, stepEnd,
-                                        w.add(w.toI32(op.getPosition()), 1)));
-  if (std::optional<int64_t> window = op.getWindow()) {
-    Value last = w.add(w.toI32(op.getPosition()), op.getQueryTokens() - 1);
-    whole = w.bothTrue(whole, w.compare(arith::CmpIPredicate::sgt, stepBegin,
-                                        w.add(last, -*window)));
-  }
-  return whole;
-}
-
 /// Stands for minus infinity: exp2 of it is 0, and differences of two are no
 /// NaN.
 static constexpr double kHidden = -1e30;
 
+/// Whether `number` is from `first` to `last`, the last one not among them.
+Value BlockEmitter::isWithin(int64_t number, Value first, Value last) {
+  Value constant = w.i32(number);
+  return w.bothTrue(w.compare(arith::CmpIPredicate::sle, first, constant),
+                    w.compare(arith::CmpIPredicate::sgt, last, constant));
+}
+
 /// Makes the scores of hidden tokens such that they do not count.
 void BlockEmitter::hideScores(SmallVector<FragmentC> &scores, Value stepBegin) {
-  SmallVector<Value> flat;
-  for (const FragmentC &fragment : scores)
-    llvm::append_range(flat, fragment);
-  SmallVector<Type> types(flat.size(), w.builder.getF32Type());
-  auto hide = [&] {
-    SmallVector<Value> hidden;
-    for (auto [i, score] : llvm::enumerate(flat)) {
-      Value token = getToken(stepBegin, i / 2);
-      int64_t column = i % 2;
-      Value isSeen =
-          w.compare(arith::CmpIPredicate::sge, token, visibleBegin[column]);
-      if (op.getWindow() && op.getWindowFirst()) {
-        Value isFirst = w.compare(arith::CmpIPredicate::slt, token,
-                                  w.i32(*op.getWindowFirst()));
-        isSeen = w.bothTrue(w.eitherTrue(isSeen, isFirst),
-                            w.compare(arith::CmpIPredicate::sge, token, begin));
+  // Relative to the lane's first token, which the others are a constant from.
+  Value first = getToken(stepBegin, 0);
+  auto getRelative = [&](Value token) { return w.sub(token, first); };
+  for (auto [fragment, of] : llvm::enumerate(scores))
+    for (auto [i, score] : llvm::enumerate(of)) {
+      int64_t token = 2 * fragment + i / 2, column = i % 2;
+      Value isSeen = isWithin(token, getRelative(visibleBegin[column]),
+                              getRelative(visibleEnd[column]));
+      if (std::optional<int64_t> windowFirst =
+              op.getWindow() ? op.getWindowFirst() : std::nullopt) {
+        Value last = w.min(visibleEnd[column], w.i32(*windowFirst));
+        isSeen = w.eitherTrue(
+            isSeen, isWithin(token, getRelative(begin), getRelative(last)));
       }
-      isSeen = w.bothTrue(isSeen, w.compare(arith::CmpIPredicate::slt, token,
-                                            visibleEnd[column]));
-      hidden.push_back(w.select(isSeen, score, w.f32(kHidden)));
+      score = w.select(isSeen, score, w.f32(kHidden));
     }
-    return hidden;
-  };
-  SmallVector<Value> seen = w.buildIf(
-      isSeenWhole(stepBegin), types, [&] { return flat; }, hide);
-  for (auto [i, score] : llvm::enumerate(seen))
-    scores[i / 4][i % 4] = score;
 }
