@@ -30,6 +30,7 @@ void kvq::buildTilePipeline(OpPassManager &pm, LayoutTarget target,
   pm.addPass(createAssignSchedulePass(schedule));
   pm.addNestedPass<func::FuncOp>(
       createSplitTokensPass({/*splits=*/1, rows.queryTile}));
+  pm.addNestedPass<func::FuncOp>(createSplitRegionsPass());
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
   pm.addNestedPass<func::FuncOp>(
       createDecomposeAttentionPass({rows.dequantizeRows}));

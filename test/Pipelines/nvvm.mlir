@@ -11,7 +11,7 @@
 
 // IR-LABEL: func.func @decode(
 // IR:         gpu.launch_func @kernels::@decode_kernel
-// IR:       gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">]
+// IR:       gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx78">]
 // IR:         llvm.func @decode_kernel(
 // IR-SAME:      gpu.kernel
 // IR-SAME:      nvvm.kernel
@@ -19,12 +19,12 @@
 // IR:           nvvm.barrier0
 // IR:           llvm.call_intrinsic "llvm.exp2"
 
-// BINARY: gpu.binary @kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">, {{.*}}assembly =
+// BINARY: gpu.binary @kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_80", features = "+ptx78">, {{.*}}assembly =
 // BINARY-SAME: .visible .entry decode_kernel
 
 // The codes are read as bytes, once for the keys and once for the values, and
 // multiplied as they are; nothing calls a library.
-// CHECK:     .version 7.0
+// CHECK:     .version 7.8
 // CHECK:     .target sm_80
 // CHECK-NOT: .extern
 // CHECK:     .visible .entry decode_kernel(

@@ -121,7 +121,7 @@ static cl::opt<std::string> chip("chip", cl::desc("GPU, as NVIDIA names it"),
 static cl::opt<unsigned>
     ptxVersion("ptx",
                cl::desc("PTX version, 83 for 8.3 (default: the first that has "
-                        "the chip)"),
+                        "all that the chip can do)"),
                cl::init(getGPUDefaults().ptx), cl::cat(category));
 static cl::opt<int64_t> blockSize("block-size",
                                   cl::desc("Threads in a block of a GPU"),

@@ -311,10 +311,28 @@ def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
            "NVIDIA's name of the chip">,
     Option<"ptx", "ptx", "unsigned", /*default=*/"0",
-           "PTX version, 83 for 8.3 (0: the first that has the chip)">
+           "PTX version, 83 for 8.3 (0: the first that has all that the chip "
+           "can do)">
   ];
   let dependentDialects = ["::mlir::gpu::GPUDialect",
                            "::mlir::NVVM::NVVMDialect"];
+}
+
+def CheckCapabilitiesPass
+    : Pass<"kvq-check-capabilities", "::mlir::ModuleOp"> {
+  let summary = "Checks that GPU kernels use what their chip has";
+  let description = [{
+    Every op of a `gpu.module` that stands for an instruction which some chips or
+    PTX versions lack (asynchronous and bulk copies, conversions of fp8 and fp4,
+    matrix products of other types than f16 and integers, transposes of
+    matrices; as an NVVM op, a call of an intrinsic or inline assembly) is looked
+    up for each of the module's targets. Where one lacks it, the error names the
+    op and says which chips, or which PTX version, have it: code generation would
+    end the process. Shared memory beyond what a block of the chip can have is an
+    error, too.
+
+    Numerics: changes nothing.
+  }];
 }
 
 #endif // KVQ_CONVERSION_PASSES_TD

@@ -122,7 +122,8 @@ struct KernelPipelineOptions : PassPipelineOptions<KernelPipelineOptions> {
       llvm::cl::init("sm_80")};
   PassOptions::Option<unsigned> ptx{
       *this, "ptx",
-      llvm::cl::desc("PTX version, 83 for 8.3 (0: the first with the chip)"),
+      llvm::cl::desc("PTX version, 83 for 8.3 (0: the first that has all "
+                     "that the chip can do)"),
       llvm::cl::init(0)};
   PassOptions::Option<std::string> format{
       *this, "format",
@@ -148,7 +149,8 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
       llvm::cl::init("sm_80")};
   PassOptions::Option<unsigned> ptx{
       *this, "ptx",
-      llvm::cl::desc("PTX version, 83 for 8.3 (0: the first with the chip)"),
+      llvm::cl::desc("PTX version, 83 for 8.3 (0: the first that has all "
+                     "that the chip can do)"),
       llvm::cl::init(0)};
   PassOptions::Option<std::string> format{
       *this, "format",
