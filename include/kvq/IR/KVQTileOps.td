@@ -164,7 +164,8 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
 
     `keys` and `values` are one cache of `key_type` and `value_type` each, or after
     `kvq-expand-caches` the storage components of one, in their order. Operands are
-    tensors, and after bufferization buffers, with no results then.
+    tensors, and after bufferization buffers, with no results then. Copies of codes may take
+    `shared_bytes` of a block's memory.
 
     Numerics: the query, times codes, and the probabilities, times scales of values, are
     rounded to f16 (bf16 where exact tokens of bf16 are multiplied), products are added in
@@ -194,6 +195,7 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     TypeAttrOf<KVQ_CacheType>:$value_type,
     KVQ_TokenRegionAttr:$key_region,
     KVQ_TokenRegionAttr:$value_region,
+    I64Attr:$shared_bytes,
     OptionalAttr<F32Attr>:$softcap,
     DefaultValuedAttr<I64Attr, "1">:$query_tokens,
     UnitAttr:$causal,

@@ -11,6 +11,7 @@
 #include "kvq/Pipelines/Pipelines.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -21,6 +22,11 @@ namespace mlir::kvq {
 
 /// Runs `kvq-nvvm-pipeline`, up to kernels in the LLVM dialect.
 llvm::Error lowerForGPU(ModuleOp module, const NVVMPipelineOptions &options);
+
+/// The kernels of a lowered module as code generation takes them: translated,
+/// and optimized for the target that they have.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translateKernels(ModuleOp module, llvm::LLVMContext &context);
 
 /// Generates the PTX of a lowered module's kernels. Needs nothing but LLVM.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> emitPTX(ModuleOp module);

@@ -1,0 +1,310 @@
+//===- BlockAttention.cpp - Attention by a block's tensor cores -----------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockAttention.h"
+
+#include "BlockEmitter.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// What is carried
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> WarpState::pack() const {
+  SmallVector<Value> values = {keySlot, valueSlot, freeSlot};
+  llvm::append_range(values, shift);
+  llvm::append_range(values, sum);
+  for (const PerColumn &sums : zeroSums)
+    llvm::append_range(values, sums);
+  for (const FragmentC &fragment : acc)
+    llvm::append_range(values, fragment);
+  for (const PerColumn &sums : rounded)
+    llvm::append_range(values, sums);
+  return values;
+}
+
+void WarpState::unpack(ValueRange values) {
+  auto take = [&](auto &array) {
+    for (Value &value : array) {
+      value = values.front();
+      values = values.drop_front();
+    }
+  };
+  std::array<Value, 3> slots;
+  take(slots);
+  std::tie(keySlot, valueSlot, freeSlot) =
+      std::tuple(slots[0], slots[1], slots[2]);
+  take(shift);
+  take(sum);
+  for (PerColumn &sums : zeroSums)
+    take(sums);
+  for (FragmentC &fragment : acc)
+    take(fragment);
+  for (PerColumn &sums : rounded)
+    take(sums);
+}
+
+/// The state before the first step.
+WarpState BlockEmitter::createState() {
+  WarpState state;
+  Value slots = w.add(ring, w.mul(warp, kWarpSlots * plan.getSlotBytes()));
+  state.keySlot = slots;
+  state.valueSlot = w.add(slots, plan.getSlotBytes());
+  state.freeSlot = w.add(slots, 2 * plan.getSlotBytes());
+  Value zero = w.f32(0);
+  state.shift.fill(zero);
+  state.sum.fill(zero);
+  FragmentC none = {zero, zero, zero, zero};
+  state.acc.assign(plan.valueSteps.size(), none);
+  if (!plan.value.element.isExact)
+    state.rounded.assign(plan.value.groups, {zero, zero});
+  if (plan.value.zeroType)
+    state.zeroSums.assign(plan.value.groups, {zero, zero});
+  return state;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// The f32 number that a group's zero adds to the values of its codes.
+static void buildOffsets(WarpBuilder &w, const SidePlan &plan, PerToken &zeros,
+                         const PerToken &scales) {
+  FormatInterface format =
+      plan.cache.getFormat().resolve(plan.cache.getHeadDim());
+  for (auto [ofToken, scalesOfToken] : llvm::zip_equal(zeros, scales))
+    for (auto [zero, scale] : llvm::zip_equal(ofToken, scalesOfToken))
+      zero = format.buildOffset(w.builder, w.loc, scale, zero);
+}
+
+WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state,
+                                 StepKind kind) {
+  PerToken keyScales, keyZeros, valueScales, valueZeros;
+  auto load = [&](const SideRows &side, PerToken &scales, PerToken &zeros) {
+    if (side.plan->hasScales())
+      scales = loadScales(side, stepBegin, /*zeros=*/false, kind);
+    if (!side.plan->zeroType)
+      return;
+    zeros = loadScales(side, stepBegin, /*zeros=*/true, kind);
+    buildOffsets(w, *side.plan, zeros, scales);
+  };
+  load(key, keyScales, keyZeros);
+  // Ahead of time where that counts, otherwise it would only hold registers.
+  if (kind == StepKind::Whole)
+    load(value, valueScales, valueZeros);
+  Value next = w.add(stepBegin, kBlockWarps * plan.stepTokens);
+  // Values of this step are still on their way when its keys are here.
+  w.waitForCopies(1);
+  w.syncWarp();
+  copyStep(key, next, state.freeSlot, kind);
+  SmallVector<FragmentC> scores =
+      emitScores(state, keyScales, keyZeros, stepBegin);
+  w.waitForCopies(1);
+  w.syncWarp();
+  copyStep(value, next, state.keySlot, kind);
+  if (kind == StepKind::Partial) {
+    load(value, valueScales, valueZeros);
+    hideScores(scores, stepBegin);
+  }
+  ScaledProbabilities probabilities =
+      emitSoftmax(state, scores, valueScales, valueZeros);
+  emitValues(state, probabilities);
+  std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
+      std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
+  return state;
+}
+
+/// The warp's steps from `first` to `last`, all of them whole, and the next one
+/// too.
+WarpState BlockEmitter::emitWholeSteps(Value first, Value last,
+                                       WarpState state) {
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  auto buildLoop = [&](Value first, Value last, const WarpState &inits) {
+    WarpState after = inits;
+    after.unpack(
+        w.buildFor(first, last, w.i32(stride), inits.pack(),
+                   [&](Value stepBegin, ValueRange carried) {
+                     WarpState inside = inits;
+                     inside.unpack(carried);
+                     return emitStep(stepBegin, inside, StepKind::Whole).pack();
+                   }));
+    return after;
+  };
+  if (state.rounded.empty())
+    return buildLoop(first, last, state);
+  // The offsets of codes of values are taken off the accumulators every so many
+  // steps.
+  int64_t outerStride = 8 * stride;
+  WarpState after = state;
+  after.unpack(w.buildFor(first, last, w.i32(outerStride), state.pack(),
+                          [&](Value outer, ValueRange carried) {
+                            WarpState inside = state;
+                            inside.unpack(carried);
+                            Value end = w.min(last, w.add(outer, outerStride));
+                            inside = buildLoop(outer, end, inside);
+                            takeOffsetsOff(inside);
+                            return inside.pack();
+                          }));
+  return after;
+}
+
+/// The warp's steps from `first` to `last`, of which nothing is known.
+WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
+                                         WarpState state) {
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  WarpState after = state;
+  after.unpack(w.buildFor(first, last, w.i32(stride), state.pack(),
+                          [&](Value stepBegin, ValueRange carried) {
+                            WarpState inside = state;
+                            inside.unpack(carried);
+                            inside =
+                                emitStep(stepBegin, inside, StepKind::Partial);
+                            takeOffsetsOff(inside);
+                            return inside.pack();
+                          }));
+  return after;
+}
+
+/// The warp's steps from `first` on: those that are whole in a loop of their
+/// own, others before and after them. Both loops are there once: they are taken
+/// twice, the second time without whole steps.
+WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  auto countSteps = [&](Value tokens) { // rounded up, none below 0
+    Value steps = w.add(w.max(tokens, w.i32(0)), stride - 1);
+    return w.divideUnsigned(steps, stride);
+  };
+  Value wholeFirst =
+      w.add(first, w.mul(countSteps(w.sub(commonBegin, first)), stride));
+  Value wholeEnd = w.add(commonEnd, 1 - stride - plan.stepTokens);
+  Value wholeCount = countSteps(w.sub(wholeEnd, wholeFirst));
+  Value wholeLast = w.add(wholeFirst, w.mul(wholeCount, stride));
+  WarpState after = state;
+  after.unpack(w.buildFor(
+      w.i32(0), w.i32(2), w.i32(1), state.pack(),
+      [&](Value round, ValueRange carried) {
+        WarpState inside = state;
+        inside.unpack(carried);
+        Value isFirst = w.compare(arith::CmpIPredicate::eq, round, w.i32(0));
+        inside = emitPartialSteps(
+            w.select(isFirst, first, wholeLast),
+            w.select(isFirst, w.min(wholeFirst, end), end), inside);
+        Value last = w.select(isFirst, wholeLast, wholeFirst);
+        return emitWholeSteps(wholeFirst, last, inside).pack();
+      }));
+  return after;
+}
+
+/// What the columns of the row tile see.
+void BlockEmitter::setVisibleTokens(Value firstRow) {
+  commonBegin = begin;
+  commonEnd = end;
+  Value position;
+  if (op.getPosition())
+    position = w.toI32(op.getPosition());
+  std::optional<int64_t> window = op.getWindow();
+  if (op.getCausal()) // the first query token sees the fewest
+    commonEnd = w.min(end, w.add(position, 1));
+  if (window) // the last one
+    commonBegin = w.max(begin, w.add(position, op.getQueryTokens() - *window));
+  for (int64_t column = 0; column != 2; ++column) {
+    Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);
+    row = w.min(row, w.i32(rows - 1));
+    visibleBegin[column] = begin;
+    visibleEnd[column] = end;
+    if (position) {
+      Value token = arith::RemUIOp::create(w.builder, w.loc, row,
+                                           w.i32(op.getQueryTokens()));
+      positions[column] = w.add(position, token);
+    }
+    if (op.getCausal())
+      visibleEnd[column] = w.min(end, w.add(positions[column], 1));
+    if (window)
+      visibleBegin[column] =
+          w.max(begin, w.add(positions[column], 1 - *window));
+    if (Value ofRows = op.getSlopes())
+      slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
+                                              ValueRange{w.toIndex(row)});
+  }
+}
+
+void BlockEmitter::emitRowTile(Value firstRow) {
+  loadQuery(firstRow);
+  setVisibleTokens(firstRow);
+  // Steps are counted from where pages begin.
+  Value first = w.add(begin, -plan.firstToken);
+  first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
+  first = w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
+  WarpState state = createState();
+  copyStep(key, first, state.keySlot, StepKind::Partial);
+  copyStep(value, first, state.valueSlot, StepKind::Partial);
+  emitMerge(emitSteps(first, state), firstRow);
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
+                           const BlockPlan &plan, Value threadIndex, Value ring)
+    : w(builder, op.getLoc()), op(op), plan(plan),
+      rows(cast<MemRefType>(op.getQuery().getType()).getDimSize(0)),
+      ring(ring) {
+  thread = w.toI32(threadIndex);
+  warp = w.divideUnsigned(thread, 32);
+  lane = w.remUnsigned(thread, 32);
+  laneRow = w.divideUnsigned(lane, 4);
+  laneColumn = w.remUnsigned(lane, 4);
+  laneBytes = w.mul(lane, 16);
+  begin = w.toI32(op.getBegin());
+  end = w.toI32(op.getEnd());
+  key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
+  value = locateSide(plan.value, op.getValues(), op.getValuePages());
+}
+
+void BlockEmitter::emit() {
+  if (rows <= kFragmentRows)
+    return emitRowTile(w.i32(0));
+  w.buildFor(w.i32(0), w.i32(rows), w.i32(kFragmentRows), {},
+             [&](Value firstRow, ValueRange) -> SmallVector<Value> {
+               emitRowTile(firstRow);
+               return {};
+             });
+}
+
+static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
+  std::string whyNot;
+  std::optional<BlockPlan> plan =
+      BlockPlan::get(op.getKeyCache(), op.getKeyRegion(), op.getValueCache(),
+                     op.getValueRegion(), op.getSharedBytes(), whyNot);
+  if (!plan)
+    return op.emitOpError("expected caches that tensor cores take, got that ")
+           << whyNot;
+  return *plan;
+}
+
+LogicalResult kvq::emitBlockAttention(RewriterBase &rewriter,
+                                      BlockAttentionOp op, Value thread,
+                                      Value ring) {
+  FailureOr<BlockPlan> plan = getPlan(op);
+  if (failed(plan))
+    return failure();
+  BlockEmitter(rewriter, op, *plan, thread, ring).emit();
+  rewriter.eraseOp(op);
+  return success();
+}
+
+FailureOr<int64_t> kvq::getRingBytes(BlockAttentionOp op) {
+  FailureOr<BlockPlan> plan = getPlan(op);
+  if (failed(plan))
+    return failure();
+  return plan->getSharedBytes();
+}

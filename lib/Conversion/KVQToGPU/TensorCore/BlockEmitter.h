@@ -1,0 +1,192 @@
+//===- BlockEmitter.h - The code of a block's attention ---------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the parts of the emission share. A lane is 4 g + t of its warp: of
+// fragments with tokens as rows it has rows g and g + 8, and columns (query
+// rows) 2 t and 2 t + 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKEMITTER_H
+#define KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKEMITTER_H
+
+#include "BlockPlan.h"
+#include "WarpBuilder.h"
+
+namespace mlir::kvq {
+
+/// A lane's numbers of its two columns.
+using PerColumn = std::array<Value, 2>;
+
+/// What each of a lane's tokens of a step has one of for each group.
+using PerToken = SmallVector<SmallVector<Value>>;
+
+/// Whether all tokens of a step, and of the next one, are there and seen by all
+/// columns, or nothing is known of them.
+enum class StepKind { Whole, Partial };
+
+/// What a warp carries from step to step.
+struct WarpState {
+  /// Slots of the ring, i32 addresses: with the keys of the step, with its
+  /// values, and the free one.
+  Value keySlot, valueSlot, freeSlot;
+  /// What is added to scores: minus the maximum that probabilities refer to.
+  PerColumn shift;
+  /// The lane's part of the sums of probabilities.
+  PerColumn sum;
+  /// For each group of values with zeros, the lane's part of the sums of
+  /// probabilities times zeros.
+  SmallVector<PerColumn> zeroSums;
+  /// For each `ValueStep`.
+  SmallVector<FragmentC> acc;
+  /// For each group of values, the sums of probabilities times scales as they
+  /// are rounded: what an offset of codes is taken off with.
+  SmallVector<PerColumn> rounded;
+
+  SmallVector<Value> pack() const;
+  void unpack(ValueRange values);
+};
+
+/// A place in a slot of the ring: ((slot + offset) ^ flip) + constant, slots
+/// being multiples of 128 bytes and `flip` less than that. What lanes share is
+/// not in registers.
+struct SlotPlace {
+  Value offset;
+  int64_t flip = 0, constant = 0;
+};
+
+/// One side of the block's cache.
+struct SideRows {
+  const SidePlan *plan;
+  /// Components: codes or exact tokens, scales, zeros.
+  Value rows, scales, zeros, pages;
+  /// i64 addresses of the first row of the sequence and head, or of the head's
+  /// first row in a pool.
+  Value rowBase, scaleBase, zeroBase;
+  /// Of pools, i64 bytes from page to page.
+  Value pageBytes, scalePageBytes, zeroPageBytes;
+  /// Bytes from token to token.
+  int64_t rowStride = 0, scaleStride = 0, zeroStride = 0;
+  /// Of the first scale of a lane's tokens in a whole step.
+  int64_t scaleAlignment = 1, zeroAlignment = 1;
+  /// Where the lane's chunks of 16 bytes go, for each of its copies of a step.
+  SmallVector<SlotPlace> copyPlaces;
+  /// Where the lane's loads are, for each row of the ones that share 128 bytes,
+  /// and each load of a row.
+  SmallVector<SmallVector<SlotPlace>> loadPlaces;
+};
+
+class BlockEmitter {
+public:
+  BlockEmitter(OpBuilder &builder, BlockAttentionOp op, const BlockPlan &plan,
+               Value thread, Value ring);
+
+  void emit();
+
+private:
+  // BlockAttention.cpp: the whole.
+  void emitRowTile(Value firstRow);
+  void setVisibleTokens(Value firstRow);
+  WarpState createState();
+  WarpState emitStep(Value begin, WarpState state, StepKind kind);
+  WarpState emitSteps(Value first, WarpState state);
+  WarpState emitWholeSteps(Value first, Value last, WarpState state);
+  WarpState emitPartialSteps(Value first, Value last, WarpState state);
+
+  // Copies.cpp: from the cache to the ring, and scales to registers.
+  SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
+  void locateRows(SideRows &side);
+  void planCopies(SideRows &side);
+  void planLoads(SideRows &side);
+  int64_t getLaneRows(const SidePlan &plan) const;
+  std::pair<Value, int64_t> locate(const SlotPlace &place, Value slot);
+  void copyStep(const SideRows &side, Value begin, Value slot, StepKind kind);
+  void copyWholeStep(const SideRows &side, Value begin, Value slot);
+  void copyRowByRow(const SideRows &side, Value begin, Value slot);
+  Value addChunk(Value first, const SideRows &side, Value chunk);
+  Value locateStep(const SideRows &side, Value begin, Value base,
+                   Value pageBytes, int64_t stride, StepKind kind);
+  PerToken loadScales(const SideRows &side, Value begin, bool zeros,
+                      StepKind kind);
+  PerToken loadWholeScales(const SideRows &side, Value begin, bool zeros);
+  PerToken loadGuardedScales(const SideRows &side, Value begin, bool zeros);
+  Value getRow(const SideRows &side, Value token);
+  Value isWithin(int64_t number, Value first, Value last);
+
+  // Unpack.cpp: words of codes to pairs of f16.
+  std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
+                                   int64_t plane);
+  static double getOffset(const StoredElement &element, int64_t plane);
+
+  // Scores.cpp: query times keys.
+  void loadQuery(Value firstRow);
+  SmallVector<FragmentC> emitScores(const WarpState &state,
+                                    const PerToken &scales,
+                                    const PerToken &zeros, Value begin);
+  Value finishScore(Value score, const PerToken &zeros, int64_t token,
+                    int64_t column, Value begin);
+  Value getToken(Value begin, int64_t laneToken);
+  void hideScores(SmallVector<FragmentC> &scores, Value begin);
+
+  // Softmax.cpp: scores to probabilities.
+  /// Times scales, of each group and fragment.
+  using ScaledProbabilities = SmallVector<SmallVector<FragmentC>>;
+  ScaledProbabilities emitSoftmax(WarpState &state,
+                                  SmallVector<FragmentC> scores,
+                                  const PerToken &scales,
+                                  const PerToken &zeros);
+  ScaledProbabilities
+  scaleProbabilities(const SmallVector<FragmentC> &probabilities,
+                     const PerToken &scales);
+  Value callsForRescaling(const WarpState &state,
+                          const SmallVector<FragmentC> &scores,
+                          const PerToken &scales);
+  void addSums(WarpState &state, const SmallVector<FragmentC> &probabilities,
+               const PerToken &zeros);
+  PerColumn rescale(WarpState &state, const SmallVector<FragmentC> &scores,
+                    const PerToken &scales);
+
+  // Values.cpp: probabilities times values.
+  void emitValues(WarpState &state, const ScaledProbabilities &probabilities);
+  void takeOffsetsOff(WarpState &state);
+
+  // Merge.cpp: the states of all warps into the operands.
+  void emitMerge(const WarpState &state, Value firstRow);
+
+  /// Address and constant offset of a lane's load of row `laneRow` + `row` of
+  /// a slot, `load`th of the row.
+  std::pair<Value, int64_t> getLoadAddress(const SideRows &side, Value slot,
+                                           int64_t row, int64_t load);
+
+  WarpBuilder w;
+  BlockAttentionOp op;
+  const BlockPlan &plan;
+  int64_t rows;
+  Value ring;
+  /// The thread, and its warp, lane, and g and t of the lane; i32.
+  Value thread, warp, lane, laneRow, laneColumn;
+  /// 16 times the lane.
+  Value laneBytes;
+  /// The tokens of the op, i32.
+  Value begin, end;
+  SideRows key, value;
+
+  // Of the query rows at hand.
+  SmallVector<FragmentB> query;
+  /// For each group of keys: minus the query times what codes are off by, and
+  /// the sum of the query where keys have zeros.
+  SmallVector<FragmentC> scoreInits, querySums;
+  PerColumn slopes;
+  /// The position of each column's query token, and the tokens it sees.
+  PerColumn positions, visibleBegin, visibleEnd;
+  /// The tokens that all columns see.
+  Value commonBegin, commonEnd;
+};
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKEMITTER_H

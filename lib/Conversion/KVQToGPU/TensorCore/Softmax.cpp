@@ -1,0 +1,195 @@
+//===- Softmax.cpp - Scores to probabilities ------------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Probabilities are p = 2^(score + shift). What is multiplied with codes of
+// values is p times their scale, as f16; so the shift is such that the largest
+// of these is about kTarget, and is replaced once one is above kLimit. Both are
+// far from what an f16 can hold, at either end: 2^-24 and 2^16.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+static constexpr double kLimit = 1 << 15, kLog2Target = 6;
+/// Scales below 2^this count as that: probabilities stay numbers of f32.
+static constexpr double kLeastLog2Scale = -60;
+/// Below it a score is that of a hidden token (see Scores.cpp).
+static constexpr double kLeastScore = -1e29;
+
+/// What is multiplied with the values.
+BlockEmitter::ScaledProbabilities
+BlockEmitter::scaleProbabilities(const SmallVector<FragmentC> &probabilities,
+                                 const PerToken &scales) {
+  if (scales.empty())
+    return {probabilities};
+  // A hidden token's scale may be NaN, if it is another column's to see.
+  bool guards = op.hidesByPosition();
+  ScaledProbabilities result;
+  for (int64_t group = 0; group != plan.value.groups; ++group) {
+    SmallVector<FragmentC> &ofGroup = result.emplace_back();
+    for (auto [f, p] : llvm::enumerate(probabilities)) {
+      FragmentC &scaled = ofGroup.emplace_back();
+      for (int64_t i = 0; i != 4; ++i) {
+        scaled[i] = w.fmul(p[i], scales[2 * f + i / 2][group]);
+        if (guards)
+          scaled[i] = w.select(w.isGreater(p[i], w.f32(0)), scaled[i], p[i]);
+      }
+    }
+  }
+  return result;
+}
+
+/// The largest of `values`, in a tree.
+static Value buildMax(WarpBuilder &w, SmallVector<Value> values) {
+  while (values.size() > 1) {
+    SmallVector<Value> next;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      next.push_back(w.fmax(values[i], values[i + 1]));
+    if (values.size() % 2 != 0)
+      next.push_back(values.back());
+    values = std::move(next);
+  }
+  return values.front();
+}
+
+/// Over all rows of fragments, which 8 lanes of the warp have.
+template <typename Combine>
+static Value reduceRows(WarpBuilder &w, Value value, Combine combine) {
+  for (int64_t lanes : {4, 8, 16})
+    value = combine(value, w.shuffleXor(value, lanes));
+  return value;
+}
+
+/// Adds the probabilities of a step, and with zeros their products, to the
+/// sums.
+void BlockEmitter::addSums(WarpState &state,
+                           const SmallVector<FragmentC> &probabilities,
+                           const PerToken &zeros) {
+  for (const FragmentC &fragment : probabilities)
+    for (auto [i, p] : llvm::enumerate(fragment))
+      state.sum[i % 2] = w.fadd(state.sum[i % 2], p);
+  for (auto [group, sums] : llvm::enumerate(state.zeroSums))
+    for (auto [f, fragment] : llvm::enumerate(probabilities))
+      for (auto [i, p] : llvm::enumerate(fragment)) {
+        Value sum = w.fma(p, zeros[2 * f + i / 2][group], sums[i % 2]);
+        // A hidden token's zero may be NaN.
+        if (op.hidesByPosition())
+          sum = w.select(w.isGreater(p, w.f32(0)), sum, sums[i % 2]);
+        sums[i % 2] = sum;
+      }
+}
+
+/// Replaces the shift of columns where that is called for, and returns what is
+/// to be subtracted from the scores of the step.
+PerColumn BlockEmitter::rescale(WarpState &state,
+                                const SmallVector<FragmentC> &scores,
+                                const PerToken &scales) {
+  // The base-2 logarithm of each token's largest scale.
+  SmallVector<Value> logs;
+  for (const SmallVector<Value> &of : scales)
+    logs.push_back(w.fmax(w.log2(buildMax(w, of)), w.f32(kLeastLog2Scale)));
+  PerColumn change, factor;
+  for (int64_t column = 0; column != 2; ++column) {
+    SmallVector<Value> products;
+    for (auto [f, fragment] : llvm::enumerate(scores))
+      for (int64_t h = 0; h != 2; ++h) {
+        Value product = fragment[2 * h + column];
+        if (!logs.empty())
+          product = w.fadd(product, logs[2 * f + h]);
+        products.push_back(product);
+      }
+    auto max = [&](Value a, Value b) { return w.fmax(a, b); };
+    auto add = [&](Value a, Value b) { return w.fadd(a, b); };
+    Value largest = reduceRows(w, buildMax(w, products), max);
+    Value total = reduceRows(w, state.sum[column], add);
+    // A column that has seen no token takes the shift that fits, others only
+    // replace one that is too large.
+    Value isNew = arith::CmpFOp::create(
+        w.builder, w.loc, arith::CmpFPredicate::OEQ, total, w.f32(0));
+    Value isTooLarge = w.isGreater(largest, w.f32(std::log2(kLimit)));
+    Value isSeen = w.isGreater(largest, w.f32(kLeastScore));
+    Value applies = w.bothTrue(isSeen, w.eitherTrue(isNew, isTooLarge));
+    change[column] =
+        w.select(applies, w.fsub(largest, w.f32(kLog2Target)), w.f32(0));
+    factor[column] = w.select(isNew, w.f32(1), w.exp2(w.fneg(change[column])));
+  }
+  auto multiply = [&](auto &values) {
+    for (auto [i, value] : llvm::enumerate(values))
+      value = w.fmul(value, factor[i % 2]);
+  };
+  for (auto [shift, by] : llvm::zip_equal(state.shift, change))
+    shift = w.fsub(shift, by);
+  multiply(state.sum);
+  for (PerColumn &sums : state.zeroSums)
+    multiply(sums);
+  for (PerColumn &sums : state.rounded)
+    multiply(sums);
+  for (FragmentC &fragment : state.acc)
+    multiply(fragment);
+  return change;
+}
+
+/// Whether products may be above the limit, by the lane's largest score and its
+/// largest scale, or a column has no shift yet.
+Value BlockEmitter::callsForRescaling(const WarpState &state,
+                                      const SmallVector<FragmentC> &scores,
+                                      const PerToken &scales) {
+  SmallVector<Value> flat, flatScales;
+  for (const FragmentC &fragment : scores)
+    llvm::append_range(flat, fragment);
+  for (const SmallVector<Value> &of : scales)
+    llvm::append_range(flatScales, of);
+  Value bound = w.exp2(buildMax(w, flat));
+  if (!scales.empty())
+    bound = w.fmul(bound, buildMax(w, flatScales));
+  Value calls = w.isGreater(bound, w.f32(kLimit));
+  for (Value sum : state.sum)
+    calls = w.eitherTrue(calls, arith::CmpFOp::create(w.builder, w.loc,
+                                                      arith::CmpFPredicate::OEQ,
+                                                      sum, w.f32(0)));
+  return w.anyLane(calls);
+}
+
+/// The probabilities times scales of a step, whose sums are added to the state.
+BlockEmitter::ScaledProbabilities
+BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
+                          const PerToken &scales, const PerToken &zeros) {
+  auto flatten = [&](const WarpState &state,
+                     const SmallVector<FragmentC> &scores) {
+    SmallVector<Value> values = state.pack();
+    for (const FragmentC &fragment : scores)
+      llvm::append_range(values, fragment);
+    return values;
+  };
+  SmallVector<Value> unchanged = flatten(state, scores);
+  SmallVector<Type> types(unchanged.size());
+  for (auto [type, value] : llvm::zip_equal(types, unchanged))
+    type = value.getType();
+  auto replace = [&] {
+    WarpState next = state;
+    PerColumn change = rescale(next, scores, scales);
+    SmallVector<FragmentC> shifted(scores);
+    for (FragmentC &fragment : shifted)
+      for (auto [i, score] : llvm::enumerate(fragment))
+        score = w.fsub(score, change[i % 2]);
+    return flatten(next, shifted);
+  };
+  SmallVector<Value> results =
+      w.buildIf(callsForRescaling(state, scores, scales), types, replace,
+                [&] { return unchanged; });
+  size_t carried = state.pack().size();
+  state.unpack(ArrayRef(results).take_front(carried));
+  ArrayRef<Value> rest = ArrayRef(results).drop_front(carried);
+  for (FragmentC &fragment : scores)
+    for (Value &element : fragment)
+      element = w.exp2(rest.consume_front());
+  addSums(state, scores, zeros);
+  return scaleProbabilities(scores, scales);
+}
