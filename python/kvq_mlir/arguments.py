@@ -50,3 +50,9 @@ def output_array(out: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     if out.shape != shape or out.dtype != np.float32:
         raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
     return out
+
+
+def check_threads(threads: int) -> None:
+    """Raises `Error` for fewer threads than one."""
+    if threads < 1:
+        raise _kvq.Error(f"expected at least 1 thread, got {threads}")
