@@ -52,26 +52,33 @@ createTargetMachine(NVVM::NVVMTargetAttr attribute) {
       triple, attribute.getChip(), attribute.getFeatures(), {}, {}));
 }
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-kvq::emitPTX(ModuleOp module) {
+/// The only `gpu.module`.
+static llvm::Expected<gpu::GPUModuleOp> getKernels(ModuleOp module) {
   SmallVector<gpu::GPUModuleOp> kernels(module.getOps<gpu::GPUModuleOp>());
   if (kernels.size() != 1)
     return llvm::createStringError(
         "expected a module with kernels, such as that of a kvq.attention, got "
         "one with " +
         llvm::Twine(kernels.size()) + " gpu.module");
-  auto targets = kernels.front().getTargetsAttr();
+  return kernels.front();
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(gpu::GPUModuleOp kernels) {
+  auto targets = kernels.getTargetsAttr();
   auto target = targets && targets.size() == 1
                     ? dyn_cast<NVVM::NVVMTargetAttr>(targets[0])
                     : nullptr;
   if (!target)
     return llvm::createStringError(
         "expected a gpu.module with one target, an #nvvm.target");
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  llvm::LLVMContext context;
-  auto llvmModule = translateToLLVM(kernels.front(), context, **machine);
+  return createTargetMachine(target);
+}
+
+static llvm::Expected<std::unique_ptr<llvm::Module>>
+translateKernels(gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
+                 llvm::TargetMachine &machine) {
+  auto llvmModule = kvq::translateToLLVM(kernels, context, machine);
   if (!llvmModule)
     return llvmModule.takeError();
   for (const llvm::Function &function : **llvmModule)
@@ -79,6 +86,39 @@ kvq::emitPTX(ModuleOp module) {
       return llvm::createStringError(
           "expected kernels that call no library, got one that calls '" +
           function.getName() + "'");
-  optimize(**llvmModule, **machine);
+  kvq::optimize(**llvmModule, machine);
+  return llvmModule;
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>>
+kvq::translateKernels(ModuleOp module, llvm::LLVMContext &context) {
+  auto kernels = getKernels(module);
+  if (!kernels)
+    return kernels.takeError();
+  auto machine = createTargetMachine(*kernels);
+  if (!machine)
+    return machine.takeError();
+  return ::translateKernels(*kernels, context, **machine);
+}
+
+llvm::Error kvq::lowerLaunches(ModuleOp module) {
+  return runPasses(module, [&](PassManager &manager) {
+    buildLaunchesToLLVMPipeline(manager);
+    return llvm::Error::success();
+  });
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+kvq::emitPTX(ModuleOp module) {
+  auto kernels = getKernels(module);
+  if (!kernels)
+    return kernels.takeError();
+  auto machine = createTargetMachine(*kernels);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto llvmModule = ::translateKernels(*kernels, context, **machine);
+  if (!llvmModule)
+    return llvmModule.takeError();
   return emitAssembly(**llvmModule, **machine);
 }
