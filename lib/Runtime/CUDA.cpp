@@ -156,6 +156,16 @@ llvm::Error CUDADevice::copyToHost(void *to, const void *from, size_t bytes,
   return driver.check(driver.streamSynchronize(stream), "cuStreamSynchronize");
 }
 
+llvm::Error CUDADevice::copyOnDevice(void *to, const void *from, size_t bytes,
+                                     CUDAStream stream) {
+  CurrentContext current(driver, context);
+  if (llvm::Error error = current.check())
+    return error;
+  return driver.check(
+      driver.memcpyDtoDAsync(toAddress(to), toAddress(from), bytes, stream),
+      "cuMemcpyDtoDAsync");
+}
+
 llvm::Expected<bool> CUDADevice::isCapturing(CUDAStream stream) {
   CurrentContext current(driver, context);
   if (llvm::Error error = current.check())

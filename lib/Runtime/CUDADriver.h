@@ -73,6 +73,8 @@ enum : int {
   NAME(cuMemFreeAsync, memFreeAsync, (CUdeviceptr, CUstream))                  \
   NAME(cuMemcpyHtoDAsync_v2, memcpyHtoDAsync,                                  \
        (CUdeviceptr, const void *, size_t, CUstream))                          \
+  NAME(cuMemcpyDtoDAsync_v2, memcpyDtoDAsync,                                  \
+       (CUdeviceptr, CUdeviceptr, size_t, CUstream))                           \
   NAME(cuMemcpyDtoHAsync_v2, memcpyDtoHAsync,                                  \
        (void *, CUdeviceptr, size_t, CUstream))                                \
   NAME(cuStreamSynchronize, streamSynchronize, (CUstream))                     \

@@ -46,6 +46,12 @@ static void setType(ArrayView &view, nb::dlpack::dtype type) {
   static constexpr const char *kNames[] = {
       "int", "uint", "float", "opaque", "bfloat", "complex", "bool", "float8_"};
   constexpr unsigned kFloat = 2, kOpaque = 3, kComplex = 5, kSmallFloat = 7;
+  // Integers are signless in MLIR.
+  static constexpr const char *kElements[] = {"i",  "i", "f", "",
+                                              "bf", "c", "i", "f"};
+  constexpr unsigned kBool = 6;
+  view.element = kElements[std::min<unsigned>(type.code, 7)] +
+                 std::to_string(type.code == kBool ? 1 : type.bits);
   view.bits = type.bits;
   view.kind = type.lanes != 1 || type.code == kOpaque || type.code == kComplex
                   ? ArrayView::Kind::Other
@@ -94,6 +100,10 @@ static void setType(ArrayView &view, const std::string &text) {
       llvm::StringRef(text).drop_front(2).getAsInteger(10, bytes))
     return;
   view.bits = bytes * 8;
+  view.element = text[1] == 'b' ? "i1"
+                 : text[1] == 'V'
+                     ? "bf16"
+                     : (text[1] == 'f' ? "f" : "i") + std::to_string(view.bits);
   // V: bf16, which NumPy has no letter for.
   view.kind = text[1] == 'f' ? ArrayView::Kind::Float
               : llvm::StringRef("iubV").contains(text[1])

@@ -33,6 +33,8 @@ struct ArrayView {
   int ordinal = -1;
   /// As its package calls it, such as "float16".
   std::string type;
+  /// As MLIR calls it, "i1" for bool.
+  std::string element;
   /// What keeps `data` alive.
   nanobind::object owner;
 

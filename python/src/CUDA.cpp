@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ArrayView.h"
 #include "Bindings.h"
 #include "DeviceKernel.h"
 
@@ -44,6 +45,7 @@ public:
   uintptr_t getAddress() const { return reinterpret_cast<uintptr_t>(memory); }
   void upload(nb::handle from, uintptr_t stream);
   void download(nb::handle to, uintptr_t stream) const;
+  void copyWithin(size_t from, size_t to, size_t count, uintptr_t stream);
 
 private:
   /// Calls `copy` with a buffer as large as this.
@@ -120,6 +122,18 @@ void CUDAMemory::download(nb::handle to, uintptr_t stream) const {
   });
 }
 
+void CUDAMemory::copyWithin(size_t from, size_t to, size_t count,
+                            uintptr_t stream) {
+  if (std::max(from, to) + count > bytes)
+    throw Error("expected offsets within " + std::to_string(bytes) +
+                " bytes, got " + std::to_string(from) + " and " +
+                std::to_string(to) + " of " + std::to_string(count) + " bytes");
+  auto *start = static_cast<char *>(memory);
+  if (count != 0)
+    unwrap(device->copyOnDevice(start + to, start + from, count,
+                                toStream(stream)));
+}
+
 //===----------------------------------------------------------------------===//
 // Compilation
 //===----------------------------------------------------------------------===//
@@ -137,12 +151,14 @@ static std::string chooseChip(const CUDADevice &device) {
 
 static std::unique_ptr<CUDAKernel> compile(const std::string &text, int ordinal,
                                            const std::string &chip,
-                                           const std::string &options) {
+                                           const std::string &options,
+                                           const std::string &pipeline) {
   nb::gil_scoped_release release;
   CUDADevice &device = getDevice(ordinal);
   auto kernel = std::make_unique<CUDAKernel>();
   kernel->chip = chip.empty() ? chooseChip(device) : chip;
-  LoweredModule lowered = lowerForDevice(text, kernel->chip, options);
+  LoweredModule lowered =
+      lowerForDevice(text, {kernel->chip, options, pipeline});
   kernel->ptx = unwrap(emitPTX(*lowered.module))->getBuffer().str();
   kernel->host = HostFunctions::create(std::move(lowered));
   kernel->kernels = unwrap(device.load(kernel->ptx));
@@ -167,12 +183,31 @@ void python::bindCUDA(nb::module_ &module) {
            "Copies a buffer of its size here, in the order of a stream.")
       .def("download", &CUDAMemory::download, nb::arg("target"),
            nb::arg("stream") = 0,
-           "Copies it to a buffer of its size, and waits for that.");
+           "Copies it to a buffer of its size, and waits for that.")
+      .def("copy_within", &CUDAMemory::copyWithin, nb::arg("source"),
+           nb::arg("target"), nb::arg("bytes"), nb::arg("stream") = 0,
+           "Copies bytes from one offset to another, in the order of a "
+           "stream.");
+  module.def(
+      "describe_array",
+      [](nb::handle object, int ordinal, uintptr_t stream) -> nb::object {
+        ArrayView view = ArrayView::get(object, ordinal, stream);
+        if (!view.isArray)
+          return nb::none();
+        nb::list shape;
+        for (int64_t extent : view.shape)
+          shape.append(extent);
+        return nb::make_tuple(nb::tuple(shape), view.element, view.ordinal);
+      },
+      nb::arg("object"), nb::arg("ordinal"), nb::arg("stream"),
+      "(shape, MLIR's name of the element type, device, -1 for the host) of an "
+      "array that is to be used on a stream; None for what is no array.");
   module.def(
       "compile_cuda", &compile, nb::arg("text"), nb::arg("ordinal"),
       nb::kw_only(), nb::arg("chip") = "", nb::arg("options") = "",
-      "Compiles a module with kvq-nvvm-pipeline and options of it, for a "
-      "device, or a chip whose code it runs.");
+      nb::arg("pipeline") = "",
+      "Compiles a module with kvq-nvvm-pipeline and options of it, or with the "
+      "pipeline given as text, for a device, or a chip whose code it runs.");
   module.def(
       "cuda_device",
       [](int ordinal) {

@@ -20,15 +20,14 @@ using namespace mlir::kvq;
 using namespace mlir::kvq::python;
 
 LoweredModule python::lowerForDevice(const std::string &text,
-                                     llvm::StringRef chip,
-                                     const std::string &options) {
+                                     const DeviceOptions &options) {
   NVVMPipelineOptions pipeline;
   std::string problem;
   llvm::raw_string_ostream os(problem);
-  if (failed(pipeline.parseFromString(options, os)))
+  if (failed(pipeline.parseFromString(options.options, os)))
     throw Error("options of kvq-nvvm-pipeline: " +
                 StringRef(problem).trim().str());
-  pipeline.chip = chip.str();
+  pipeline.chip = options.chip;
   LoweredModule lowered;
   lowered.context = createContext();
   lowered.module = unwrap(parseModule(lowered.context.get(), text, "<module>"));
@@ -38,7 +37,10 @@ LoweredModule python::lowerForDevice(const std::string &text,
       *lowered.module,
       "builtin.module(kvq-apply-policy,kvq-assign-layout{target=gpu})"));
   lowered.signatures = unwrap(getSignatures(*lowered.module));
-  unwrap(lowerForGPU(*lowered.module, pipeline));
+  if (options.pipeline.empty())
+    unwrap(lowerForGPUToFit(*lowered.module, pipeline));
+  else
+    unwrap(runPipeline(*lowered.module, options.pipeline));
   return lowered;
 }
 

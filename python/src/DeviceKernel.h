@@ -26,10 +26,18 @@ struct LoweredModule {
   std::vector<Signature> signatures;
 };
 
-/// Lowers a module with `kvq-nvvm-pipeline` and options of it. Throws what is
-/// wrong with it.
-LoweredModule lowerForDevice(const std::string &text, llvm::StringRef chip,
-                             const std::string &options);
+/// How a module becomes kernels.
+struct DeviceOptions {
+  std::string chip;
+  /// Of `kvq-nvvm-pipeline`, as text.
+  std::string options;
+  /// Runs instead of it, if there is one: up to kernels in the LLVM dialect.
+  std::string pipeline;
+};
+
+/// Lowers a module; throws what is wrong with it.
+LoweredModule lowerForDevice(const std::string &text,
+                             const DeviceOptions &options);
 
 /// The functions that launch kernels, compiled for this machine.
 class HostFunctions {

@@ -241,6 +241,12 @@ STUB int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes,
   return note("cuMemcpyHtoDAsync",
               std::to_string(bytes) + " stream " + text(stream));
 }
+STUB int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes,
+                              void *stream) {
+  memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+  return note("cuMemcpyDtoDAsync",
+              std::to_string(bytes) + " stream " + text(stream));
+}
 STUB int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes,
                               void *stream) {
   memcpy(to, reinterpret_cast<void *>(from), bytes);

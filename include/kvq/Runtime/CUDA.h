@@ -58,6 +58,8 @@ public:
                            CUDAStream stream);
   llvm::Error copyToHost(void *to, const void *from, size_t bytes,
                          CUDAStream stream);
+  llvm::Error copyOnDevice(void *to, const void *from, size_t bytes,
+                           CUDAStream stream);
 
   /// Whether a graph is being captured from a stream.
   llvm::Expected<bool> isCapturing(CUDAStream stream);

@@ -23,6 +23,10 @@ namespace mlir::kvq {
 /// Runs `kvq-nvvm-pipeline`, up to kernels in the LLVM dialect.
 llvm::Error lowerForGPU(ModuleOp module, const NVVMPipelineOptions &options);
 
+/// The same with as many tokens in a tile as options say, or fewer, halved until
+/// the scratch of a block fits into its shared memory.
+llvm::Error lowerForGPUToFit(ModuleOp module, NVVMPipelineOptions &options);
+
 /// The kernels of a lowered module as code generation takes them: translated,
 /// and optimized for the target that they have.
 llvm::Expected<std::unique_ptr<llvm::Module>>
