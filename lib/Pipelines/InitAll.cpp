@@ -7,10 +7,13 @@
 
 #include "kvq/InitAll.h"
 
+#include "kvq/Transforms/Bufferization.h"
+
 using namespace mlir;
 
 void kvq::registerAllDialects(DialectRegistry &registry) {
   registry.insert<KVQDialect>();
+  registerBufferizableOps(registry);
 }
 
 void kvq::registerAllPasses() {

@@ -41,6 +41,7 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createMathToIntrinsicsPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createExternalizeSharedMemoryPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCheckCapabilitiesPass());
 
@@ -64,7 +65,12 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
   schedule.tileTokens = options.tileTokens;
   // One query token an item, its tiles as codes: a block's workgroup memory
   // does not hold tiles of f32 beside the state of more rows.
-  buildTilePipeline(pm, LayoutTarget::GPU, schedule, RowSchedule());
+  auto mapRegions = [&](OpPassManager &pm) {
+    if (options.tensorCores)
+      pm.addNestedPass<func::FuncOp>(
+          createMapToTensorCoresPass({options.chip, options.ptx}));
+  };
+  buildTilePipeline(pm, LayoutTarget::GPU, schedule, RowSchedule(), mapRegions);
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(

@@ -20,9 +20,10 @@
 
 using namespace mlir;
 
-void kvq::buildTilePipeline(OpPassManager &pm, LayoutTarget target,
-                            const AssignSchedulePassOptions &schedule,
-                            const RowSchedule &rows) {
+void kvq::buildTilePipeline(
+    OpPassManager &pm, LayoutTarget target,
+    const AssignSchedulePassOptions &schedule, const RowSchedule &rows,
+    llvm::function_ref<void(OpPassManager &)> mapRegions) {
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
   pm.addPass(createAssignLayoutPass({target}));
@@ -30,6 +31,9 @@ void kvq::buildTilePipeline(OpPassManager &pm, LayoutTarget target,
   pm.addPass(createAssignSchedulePass(schedule));
   pm.addNestedPass<func::FuncOp>(
       createSplitTokensPass({/*splits=*/1, rows.queryTile}));
+  pm.addNestedPass<func::FuncOp>(createSplitRegionsPass());
+  if (mapRegions)
+    mapRegions(pm);
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
   pm.addNestedPass<func::FuncOp>(
       createDecomposeAttentionPass({rows.dequantizeRows}));

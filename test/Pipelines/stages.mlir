@@ -3,11 +3,11 @@
 // values per token.
 
 // RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens),canonicalize)' | FileCheck %s --check-prefix=SPLIT
-// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention),canonicalize)' | FileCheck %s --check-prefix=TILE
-// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention),canonicalize)' | FileCheck %s --check-prefix=DECOMPOSE
-// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),canonicalize)' | FileCheck %s --check-prefix=FOLD
-// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),kvq-expand-caches,canonicalize)' | FileCheck %s --check-prefix=EXPAND
-// RUN: kvq-opt %s -o %t.mlir -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),kvq-expand-caches,func.func(kvq-decompose-values),canonicalize)'
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention),canonicalize)' | FileCheck %s --check-prefix=TILE
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention),canonicalize)' | FileCheck %s --check-prefix=DECOMPOSE
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),canonicalize)' | FileCheck %s --check-prefix=FOLD
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),kvq-expand-caches,canonicalize)' | FileCheck %s --check-prefix=EXPAND
+// RUN: kvq-opt %s -o %t.mlir -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),kvq-expand-caches,func.func(kvq-decompose-values),canonicalize)'
 // RUN: FileCheck %s --check-prefix=VALUES < %t.mlir
 // RUN: kvq-opt %t.mlir -o %t.buffers.mlir -pass-pipeline='builtin.module(kvq-bufferize-pipeline,kvq-verify-fused)'
 // RUN: FileCheck %s --check-prefix=BUFFERS < %t.buffers.mlir

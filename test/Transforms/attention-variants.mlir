@@ -1,6 +1,6 @@
 // RUN: kvq-opt %s --kvq-split-tokens --cse | FileCheck %s --check-prefix=SPLIT
-// RUN: kvq-opt %s --kvq-split-tokens --kvq-tile-attention --kvq-decompose-attention --canonicalize --cse | FileCheck %s --check-prefix=TILE
-// RUN: kvq-opt %s --kvq-split-tokens --kvq-tile-attention --kvq-decompose-attention --kvq-fold-scales --canonicalize --cse | FileCheck %s --check-prefix=FOLD
+// RUN: kvq-opt %s --kvq-split-tokens --kvq-split-regions --kvq-tile-attention --kvq-decompose-attention --canonicalize --cse | FileCheck %s --check-prefix=TILE
+// RUN: kvq-opt %s --kvq-split-tokens --kvq-split-regions --kvq-tile-attention --kvq-decompose-attention --kvq-fold-scales --canonicalize --cse | FileCheck %s --check-prefix=FOLD
 // RUN: kvq-opt %s --kvq-cpu-pipeline | FileCheck %s --check-prefix=LLVM
 // RUN: kvq-opt %s --kvq-nvvm-pipeline=tile-tokens=32 | FileCheck %s --check-prefix=NVVM
 

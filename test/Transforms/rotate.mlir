@@ -1,6 +1,6 @@
-// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-tile-attention))' | FileCheck %s --check-prefix=TILE
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-split-regions,kvq-tile-attention))' | FileCheck %s --check-prefix=TILE
 // RUN: kvq-opt %s -split-input-file -kvq-cpu-pipeline -o /dev/null
-// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,kvq-bufferize-pipeline,kvq-verify-fused)' | FileCheck %s --check-prefix=BUFFER
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,kvq-bufferize-pipeline,kvq-verify-fused)' | FileCheck %s --check-prefix=BUFFER
 
 // The query is rotated once for all tiles of codes, and has a bias for the mean
 // of the keys; exact keys see it as it is. Codes of values have a state of their

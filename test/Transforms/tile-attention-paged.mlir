@@ -1,4 +1,4 @@
-// RUN: kvq-opt %s -kvq-tile-attention | FileCheck %s
+// RUN: kvq-opt %s -kvq-split-regions -kvq-tile-attention | FileCheck %s
 
 // Tiles begin at borders of pages where both sides' pages are multiples of a tile
 // and begin at the same token; then a tile is no more than a slice.

@@ -1,6 +1,6 @@
-// RUN: kvq-opt %s --kvq-tile-attention --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: kvq-opt %s --kvq-tile-attention=tile-tokens=48 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=TILE48
-// RUN: not kvq-opt %s --kvq-tile-attention=tile-tokens=0 --split-input-file 2>&1 | FileCheck %s --check-prefix=TILE0
+// RUN: kvq-opt %s --kvq-split-regions --kvq-tile-attention --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: kvq-opt %s --kvq-split-regions --kvq-tile-attention=tile-tokens=48 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=TILE48
+// RUN: not kvq-opt %s --kvq-split-regions --kvq-tile-attention=tile-tokens=0 --split-input-file 2>&1 | FileCheck %s --check-prefix=TILE0
 
 // TILE0: kvq-tile-attention: expected tiles of at least 1 token, got 0
 

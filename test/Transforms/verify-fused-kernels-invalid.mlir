@@ -1,6 +1,6 @@
 // What goes wrong in kernels, found where they are compiled.
 // RUN: kvq-opt %s -split-input-file -verify-diagnostics -o /dev/null --pass-pipeline='builtin.module( \
-// RUN:   func.func(kvq-split-tokens{splits=4},kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales), \
+// RUN:   func.func(kvq-split-tokens{splits=4},kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales), \
 // RUN:   kvq-expand-caches,func.func(kvq-decompose-values),canonicalize, \
 // RUN:   kvq-bufferize-pipeline,kvq-verify-fused)'
 

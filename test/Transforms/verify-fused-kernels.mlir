@@ -1,11 +1,11 @@
 // Kernels as they are compiled are clean, on tensors and on buffers.
 // RUN: kvq-opt %s -split-input-file -o /dev/null --pass-pipeline='builtin.module( \
-// RUN:   func.func(kvq-fuse-dequantize,kvq-split-tokens{splits=4},kvq-tile-attention, \
+// RUN:   func.func(kvq-fuse-dequantize,kvq-split-tokens{splits=4},kvq-split-regions,kvq-tile-attention, \
 // RUN:     kvq-decompose-attention,kvq-verify-fused,kvq-fold-scales,kvq-verify-fused), \
 // RUN:   kvq-expand-caches,kvq-verify-fused, \
 // RUN:   func.func(kvq-decompose-values),canonicalize,cse,kvq-verify-fused)'
 // RUN: kvq-opt %s -split-input-file -o /dev/null --pass-pipeline='builtin.module( \
-// RUN:   func.func(kvq-fuse-dequantize,kvq-split-tokens{splits=4},kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales), \
+// RUN:   func.func(kvq-fuse-dequantize,kvq-split-tokens{splits=4},kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales), \
 // RUN:   kvq-expand-caches,func.func(kvq-decompose-values),canonicalize, \
 // RUN:   kvq-bufferize-pipeline,kvq-verify-fused)'
 

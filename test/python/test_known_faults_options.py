@@ -474,7 +474,7 @@ PROMPT = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"], queries=4)
 KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"
 # As the pipelines, without schedules, which go before options.
 BY_HAND = (
-    "kvq-apply-policy,func.func(kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),"
+    "kvq-apply-policy,func.func(kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales),"
     "kvq-expand-caches,func.func(kvq-decompose-values),canonicalize,kvq-bufferize-pipeline"
 )
 # What the cost model chooses for a tile that takes little time.
@@ -512,13 +512,13 @@ OPTIONS = {
     "kvq-attach-nvvm-target.chip": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "sm_80", "sm_90a"),
     "kvq-attach-nvvm-target.ptx": (f"{KERNELS},gpu-kernel-outlining,kvq-attach-nvvm-target{{}}", "80", "84"),
     "kvq-decompose-attention.dequantize-rows": (
-        "kvq-apply-policy,func.func(kvq-split-tokens{query-tile=4},kvq-tile-attention,kvq-decompose-attention{})",
+        "kvq-apply-policy,func.func(kvq-split-tokens{query-tile=4},kvq-split-regions,kvq-tile-attention,kvq-decompose-attention{})",
         *("0", "16"),
     ),
     "kvq-split-tokens.query-tile": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "0"),
     "kvq-split-tokens.splits": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "2"),
     "kvq-tile-attention.tile-tokens": (
-        *("kvq-apply-policy,func.func(kvq-split-tokens,kvq-tile-attention{})", "64", "32"),
+        *("kvq-apply-policy,func.func(kvq-split-tokens,kvq-split-regions,kvq-tile-attention{})", "64", "32"),
     ),
     "kvq-tile-pipeline.dequantize-rows": ("kvq-tile-pipeline{query-tile=4 {}}", "0", "16"),
     "kvq-tile-pipeline.query-tile": ("kvq-tile-pipeline{}", "2", "4"),

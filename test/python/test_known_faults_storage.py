@@ -182,7 +182,7 @@ def test_no_element_is_narrower_than_a_byte(text):
     """llvm#70999, llvm#131528, llvm#199243: upstream's sub-byte memrefs and vectors fail or compute wrong values. No
     stage behind the caches has any."""
     assert not NARROW.search("memref<4xi8> vector<8xi16> : i32 xi1") and NARROW.search("vector<8xi4>")
-    tile = "kvq-fuse-dequantize,kvq-split-tokens,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales"
+    tile = "kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales"
     stages = [f"func.func({tile}),kvq-expand-caches,func.func(kvq-decompose-values)"]
     stages.append(f"{stages[0]},kvq-bufferize-pipeline")
     stages += [f"{stages[1]},func.func(convert-kvq-to-vector{{vector-width={width}}})" for width in WIDTHS]

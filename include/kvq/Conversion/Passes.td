@@ -205,6 +205,43 @@ def DealOutWorkItemsPass : Pass<"kvq-deal-out-work-items"> {
   let dependentDialects = ["::mlir::omp::OpenMPDialect"];
 }
 
+def MapToTensorCoresPass : Pass<"kvq-map-to-tensor-cores"> {
+  let summary = "Gives attention that tensor cores can do to whole blocks";
+  let description = [{
+    A `kvq.partial_attention` of `kvq-split-regions` becomes a `kvq.block_attention`
+    where the tensor cores of the chip take it: codes of 2, 4 and 8 bits with scales
+    (and zeros) of one token, in planar rows of a multiple of 16 bytes, or exact f16; no mask, no
+    bias of scores, no RoPE. What is left is for `kvq-tile-attention` and gets a remark with
+    the reason: threads compute it without tensor cores.
+
+    Of test/Conversion/KVQToGPU/map-to-tensor-cores.mlir, abridged:
+
+    ```mlir
+    %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+        at [%c0, %h] tokens [%lo to %hi] flushed [%c0, %c0] outs(%acc, %max, %sum : …)
+        {key_region = #kvq.region<codes>, value_region = #kvq.region<codes>} -> …
+    ```
+    becomes
+    ```mlir
+    %r:3 = kvq.block_attention ins(%q : tensor<4x128xf32>) keys(%k : !kc) values(%v : !vc)
+        at [%c0, %h] tokens [%lo to %hi] outs(%acc, %max, %sum : …)
+        {key_region = #kvq.region<codes>, key_type = !kc, shared_bytes = 158720 : i64,
+         value_region = #kvq.region<codes>, value_type = !vc} -> …
+    ```
+
+    Errors: a chip or a PTX version that is not known.
+
+    Numerics: see `kvq.block_attention`.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "NVIDIA's name of the chip">,
+    Option<"ptx", "ptx", "unsigned", /*default=*/"0",
+           "PTX version, 83 for 8.3 (0: the first with all that the chip can do)">
+  ];
+  let dependentDialects = ["::mlir::kvq::KVQDialect"];
+}
+
 def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
   let summary = "Converts parallel loops over work items to GPU kernels";
   let description = [{
@@ -246,8 +283,14 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     }
     ```
 
+    A `kvq.block_attention` becomes the code of its warps: copies of codes to
+    workgroup memory, a step ahead; products of matrices by `mma.sync` with tokens as rows
+    and query rows as columns; codes unpacked in registers (lib/Conversion/KVQToGPU/TensorCore).
+    Such kernels have blocks of 128 threads.
+
     Any other op with side effects inside of the loop is an error naming it, and
-    so is an access to a buffer outside.
+    so is an access to a buffer outside, and a `block-size` other than 128 with a
+    `kvq.block_attention`.
 
     Numerics: everything is as the scalar op computes it, reductions in order.
   }];
@@ -257,8 +300,10 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect"];
 }
 
 def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
@@ -286,6 +331,28 @@ def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ExternalizeSharedMemoryPass : Pass<"kvq-externalize-shared-memory"> {
+  let summary = "Leaves the size of dynamic shared memory to the launch";
+  let description = [{
+    The global that upstream's lowering makes of `gpu.dynamic_shared_memory` is
+    internal, so that code generation gives it a size of its own: a byte. It becomes a
+    declaration, whose size the launch sets.
+
+    Of test/Conversion/KVQToGPU/externalize-shared-memory.mlir:
+
+    ```mlir
+    llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+    ```
+    becomes
+    ```mlir
+    llvm.mlir.global external @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {

@@ -57,9 +57,9 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     `flushed` are the sequence's quantized token counts, of keys and of values;
     `key_pages` and `value_pages` the page tables of paged caches. `key_region`
     and `value_region` name the region that all tokens of the range
-    lie in; `tile` then bounds the range's extent. `kvq-tile-attention` sets them,
-    `kvq-decompose-attention` needs them. Without regions `tile` is the one that a
-    schedule asks for. With regions, keys and values are as they
+    lie in, as `kvq-split-regions` sets them. `tile` is what a schedule asks for, until
+    `kvq-tile-attention` sets what bounds the range's extent;
+    `kvq-decompose-attention` needs all three. With regions, keys and values are as they
     are stored there: of a format with a rotation or a mean, codes stand for rotated
     and centred tokens, and query, bias and accumulator are such that this comes to
     the same.
@@ -148,6 +148,78 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     bool hidesByPosition() { return getCausal() || getWindow(); }
     /// Whether some tokens may be hidden from some rows.
     bool hidesTokens() { return hidesByPosition() || getMask(); }
+  }];
+}
+
+def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "attention over a token range by all threads of a block at once";
+  let description = [{
+    What `kvq.partial_attention` with regions computes, by the tensor cores of a GPU:
+    `convert-kvq-to-gpu` makes it the code that the threads of a block run together,
+    each of its warps over a part of the tokens, in steps whose codes it copies to
+    workgroup memory ahead of time. `kvq-map-to-tensor-cores` makes it where
+    it supports the formats.
+
+    `keys` and `values` are one cache of `key_type` and `value_type` each, or after
+    `kvq-expand-caches` the storage components of one, in their order. Operands are
+    tensors, and after bufferization buffers, with no results then. Copies of codes may take
+    `shared_bytes` of a block's memory.
+
+    Numerics: the query, times codes, and the probabilities, times scales of values, are
+    rounded to f16 (bf16 where exact tokens of bf16 are multiplied), products are added in
+    f32. The sums' order depends on the op alone, so that the same inputs give the
+    same bits. Scores, scales, the maximum and the sum are f32. Probabilities are relative to a maximum
+    that is replaced only when an f16 would overflow.
+
+    Errors: as of `kvq.partial_attention`; keys or values that are neither a cache nor
+    the components of one; results without tensors or tensors without results.
+  }];
+  let arguments = (ins
+    AnyTypeOf<[2DTensorOf<[F32]>, MemRefRankOf<[F32], [2]>]>:$query,
+    Variadic<AnyType>:$keys,
+    Variadic<AnyType>:$values,
+    Index:$batch,
+    Index:$head,
+    Index:$begin,
+    Index:$end,
+    Optional<AnyTypeOf<[KVQ_PageTable, MemRefRankOf<[I64], [2]>]>>:$keyPages,
+    Optional<AnyTypeOf<[KVQ_PageTable, MemRefRankOf<[I64], [2]>]>>:$valuePages,
+    AnyTypeOf<[2DTensorOf<[F32]>, MemRefRankOf<[F32], [2]>]>:$acc,
+    AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>:$max,
+    AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>:$sum,
+    Optional<AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>>:$slopes,
+    Optional<Index>:$position,
+    TypeAttrOf<KVQ_CacheType>:$key_type,
+    TypeAttrOf<KVQ_CacheType>:$value_type,
+    KVQ_TokenRegionAttr:$key_region,
+    KVQ_TokenRegionAttr:$value_region,
+    I64Attr:$shared_bytes,
+    OptionalAttr<F32Attr>:$softcap,
+    DefaultValuedAttr<I64Attr, "1">:$query_tokens,
+    UnitAttr:$causal,
+    OptionalAttr<I64Attr>:$window,
+    OptionalAttr<I64Attr>:$window_first);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $query `:` type($query) `)`
+    `keys` `(` $keys `:` type($keys) `)` `values` `(` $values `:` type($values) `)`
+    `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
+    (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
+    (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
+    (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
+    (`position` `[` $position^ `]`)?
+    `outs` `(` $acc `,` $max `,` $sum `:`
+      type($acc) `,` type($max) `,` type($sum) `)`
+    attr-dict (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+    bool hidesByPosition() { return getCausal() || getWindow(); }
+    CacheType getKeyCache() { return ::llvm::cast<CacheType>(getKeyType()); }
+    CacheType getValueCache() { return ::llvm::cast<CacheType>(getValueType()); }
   }];
 }
 

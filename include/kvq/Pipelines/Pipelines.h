@@ -144,6 +144,10 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
   PassOptions::Option<int64_t> blockSize{*this, "block-size",
                                          llvm::cl::desc("Threads in a block"),
                                          llvm::cl::init(128)};
+  PassOptions::Option<bool> tensorCores{
+      *this, "tensor-cores",
+      llvm::cl::desc("Have tensor cores do what attention they can"),
+      llvm::cl::init(true)};
   PassOptions::Option<std::string> chip{
       *this, "chip", llvm::cl::desc("NVIDIA's name of the chip"),
       llvm::cl::init("sm_80")};
@@ -161,10 +165,12 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
 
 /// Attention over caches to tile-sized structured ops on tensors. The CPU and
 /// the GPU pipeline both begin with it: the target is what layouts that are
-/// left open are chosen for, and schedules.
-void buildTilePipeline(OpPassManager &pm, LayoutTarget target,
-                       const AssignSchedulePassOptions &schedule,
-                       const RowSchedule &rows);
+/// left open are chosen for, and schedules. `mapRegions` adds passes that take
+/// what the target does by whole regions, before the rest is tiled.
+void buildTilePipeline(
+    OpPassManager &pm, LayoutTarget target,
+    const AssignSchedulePassOptions &schedule, const RowSchedule &rows,
+    llvm::function_ref<void(OpPassManager &)> mapRegions = {});
 
 /// Tensors to buffers, over function borders, in place. Scratch of a static
 /// size comes to lie on the stack; what stays on the heap is freed. Results

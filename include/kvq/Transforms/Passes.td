@@ -372,17 +372,12 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     "::mlir::tensor::TensorDialect"];
 }
 
-def TileAttentionPass : Pass<"kvq-tile-attention"> {
-  let summary = "Tiles partial attention over tokens, within storage regions";
+def SplitRegionsPass : Pass<"kvq-split-regions"> {
+  let summary = "Splits partial attention by the storage regions of its tokens";
   let description = [{
-    Splits each `kvq.partial_attention` by the regions that its tokens lie in
-    (exact first tokens, codes, recent window; of keys and of values) and tiles
-    each part by token tiles that start at multiples of the token group, through
-    the op's `TilingInterface`. With token groups of several tokens the tile is
-    cut to a divisor of all of them, so that one row of metadata serves a whole
-    tile. Where a tile divides the pages of paged caches it starts at their borders
-    (`within_pages`), so that nothing has to be copied together. A `tile` that the
-    op has, from a schedule, goes before the option.
+    Splits each `kvq.partial_attention` by the regions that its tokens lie in: exact
+    first tokens, codes, recent window; of keys and of values. The state (accumulator,
+    maximum, sum) runs through the parts, one for each pair of regions.
 
     Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
     tokens, groups of 32 tokens and a recent window, values have codes alone.
@@ -394,17 +389,12 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     ```
     becomes
     ```mlir
-    %1:3 = scf.for %t = %c0 to … step %c64 iter_args(%a = %acc, %m = %max, %s = %sum) -> … {
-      %2:3 = kvq.partial_attention … outs(%a, %m, %s : …)
-          {key_region = #kvq.region<first>, tile = 64 : i64, value_region = #kvq.region<codes>} -> …
-      scf.yield %2#0, %2#1, %2#2 : …
-    }
-    %3:3 = scf.for %t = %c0 to … step %c32 iter_args(%a = %1#0, …) -> … {
-      … {key_region = #kvq.region<codes>, tile = 32 : i64, value_region = #kvq.region<codes>} -> …
-    }
-    %r:3 = scf.for %t = %c0 to … step %c64 iter_args(%a = %3#0, …) -> … {
-      … {key_region = #kvq.region<recent>, tile = 64 : i64, value_region = #kvq.region<codes>} -> …
-    }
+    %1:3 = kvq.partial_attention … tokens [%lo to %first] … outs(%acc, %max, %sum : …)
+        {key_region = #kvq.region<first>, value_region = #kvq.region<codes>} -> …
+    %2:3 = kvq.partial_attention … tokens [%first to %codes] … outs(%1#0, %1#1, %1#2 : …)
+        {key_region = #kvq.region<codes>, value_region = #kvq.region<codes>} -> …
+    %r:3 = kvq.partial_attention … tokens [%codes to %hi] … outs(%2#0, %2#1, %2#2 : …)
+        {key_region = #kvq.region<recent>, value_region = #kvq.region<codes>} -> …
     ```
 
     What acts before quantization is taken over here, once for all tiles: for codes
@@ -413,7 +403,41 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
     have a state of their own; its accumulator is rotated back, the mean is added
     for the sum of probabilities, and then it is merged (`kvq.merge_partials`).
 
-    Errors: tiles of fewer than one token.
+    Numerics: reassociates f32 sums over tokens.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def TileAttentionPass : Pass<"kvq-tile-attention"> {
+  let summary = "Tiles partial attention over tokens, within storage regions";
+  let description = [{
+    Tiles each `kvq.partial_attention` of `kvq-split-regions` by token tiles that start
+    at multiples of the token group, through the op's `TilingInterface`. With token
+    groups of several tokens the tile is
+    cut to a divisor of all of them, so that one row of metadata serves a whole
+    tile. Where a tile divides the pages of paged caches it starts at their borders
+    (`within_pages`), so that nothing has to be copied together. A `tile` that the
+    op has, from a schedule, goes before the option.
+
+    Of test/Transforms/tile-attention.mlir, abridged:
+
+    ```mlir
+    %r:3 = kvq.partial_attention … tokens [%lo to %hi] … outs(%acc, %max, %sum : …)
+        {key_region = #kvq.region<codes>, value_region = #kvq.region<codes>} -> …
+    ```
+    becomes
+    ```mlir
+    %r:3 = scf.for %t = %c0 to … step %c32 iter_args(%a = %acc, …) -> … {
+      %1:3 = kvq.partial_attention … outs(%a, %m, %s : …)
+          {key_region = #kvq.region<codes>, tile = 32 : i64, value_region = #kvq.region<codes>} -> …
+      scf.yield %1#0, %1#1, %1#2 : …
+    }
+    ```
+
+    Errors: tiles of fewer than one token; an op without regions.
 
     Numerics: reassociates f32 sums over tokens.
   }];
@@ -423,8 +447,7 @@ def TileAttentionPass : Pass<"kvq-tile-attention"> {
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::kvq::KVQDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::kvq::KVQDialect", "::mlir::scf::SCFDialect"];
 }
 
 def DecomposeAttentionPass : Pass<"kvq-decompose-attention"> {

@@ -8,13 +8,18 @@
 #include "kvq/Conversion/Passes.h"
 
 #include "Distribute.h"
+#include "TensorCore/BlockAttention.h"
+#include "TensorCore/BlockPlan.h"
 #include "WorkgroupMemory.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -30,13 +35,26 @@ using namespace mlir::kvq;
 
 /// Whether `op` reads or writes the elements of buffers.
 static bool accessesBuffers(Operation *op) {
-  return isa<linalg::LinalgOp, memref::CopyOp, memref::LoadOp, memref::StoreOp>(
-      op);
+  return isa<linalg::LinalgOp, BlockAttentionOp, memref::CopyOp, memref::LoadOp,
+             memref::StoreOp>(op);
 }
 
 //===----------------------------------------------------------------------===//
 // The code that the threads of a block run together
 //===----------------------------------------------------------------------===//
+
+/// The i32 address of the launch's dynamic workgroup memory.
+static Value getRing(OpBuilder &builder, Location loc) {
+  auto type = MemRefType::get(
+      {ShapedType::kDynamic}, builder.getI8Type(), MemRefLayoutAttrInterface(),
+      gpu::AddressSpaceAttr::get(builder.getContext(),
+                                 gpu::AddressSpace::Workgroup));
+  Value memory = gpu::DynamicSharedMemoryOp::create(builder, loc, type);
+  Value address =
+      memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memory);
+  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                    address);
+}
 
 static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
                                    const ThreadBlock &block) {
@@ -48,6 +66,9 @@ static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
   rewriter.setInsertionPoint(op);
   if (isa<memref::LoadOp>(op))
     return success(); // The same in every thread.
+  if (auto attention = dyn_cast<BlockAttentionOp>(op))
+    return emitBlockAttention(rewriter, attention, block.thread,
+                              getRing(rewriter, loc));
   if (isa<memref::StoreOp>(op)) {
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     Value isFirst = arith::CmpIOp::create(
@@ -136,12 +157,44 @@ static gpu::LaunchOp createLaunch(RewriterBase &rewriter, scf::ForallOp forall,
   return launch;
 }
 
+/// The most bytes that the rings of a block attention in `forall` need; 0
+/// without any.
+static FailureOr<int64_t> getRingBytes(scf::ForallOp forall,
+                                       int64_t blockSize) {
+  int64_t most = 0;
+  WalkResult result = forall.walk([&](BlockAttentionOp op) {
+    constexpr int64_t kThreads = 32 * kBlockWarps;
+    if (blockSize != kThreads) {
+      op.emitOpError("expected a block-size of ")
+          << kThreads << ", got " << blockSize;
+      return WalkResult::interrupt();
+    }
+    FailureOr<int64_t> bytes = kvq::getRingBytes(op);
+    if (failed(bytes))
+      return WalkResult::interrupt();
+    most = std::max(most, *bytes);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return most;
+}
+
 static LogicalResult convertWorkItems(RewriterBase &rewriter,
                                       scf::ForallOp forall, StringRef name,
                                       int64_t blockSize) {
   if (failed(checkWorkItems(forall)))
     return failure();
+  FailureOr<int64_t> ringBytes = getRingBytes(forall, blockSize);
+  if (failed(ringBytes))
+    return failure();
   gpu::LaunchOp launch = createLaunch(rewriter, forall, name, blockSize);
+  if (*ringBytes != 0) {
+    rewriter.setInsertionPoint(launch);
+    launch.getDynamicSharedMemorySizeMutable().assign(
+        arith::ConstantIntOp::create(rewriter, launch.getLoc(), *ringBytes,
+                                     32));
+  }
   if (failed(moveScratchToWorkgroup(rewriter, launch)))
     return failure();
   return convertRegion(rewriter, launch.getBody(),

@@ -7,6 +7,8 @@
 
 #include "WorkgroupMemory.h"
 
+#include "kvq/IR/KVQ.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -76,10 +78,11 @@ static LogicalResult propagateMemorySpace(Value buffer) {
         continue;
       }
     }
-    if (!isa<linalg::LinalgOp, memref::CopyOp, memref::DimOp, memref::LoadOp,
-             memref::StoreOp>(user))
-      return user->emitError("expected only views, structured ops, copies, "
-                             "loads and stores of scratch, found '")
+    if (!isa<linalg::LinalgOp, BlockAttentionOp, memref::CopyOp, memref::DimOp,
+             memref::LoadOp, memref::StoreOp>(user))
+      return user->emitError("expected only views, structured ops, block "
+                             "attention, copies, loads and stores of scratch, "
+                             "found '")
              << user->getName() << "'";
   }
   return success();

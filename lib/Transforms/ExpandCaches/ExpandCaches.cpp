@@ -117,6 +117,28 @@ struct InsertSegmentPattern : OpConversionPattern<InsertSegmentOp> {
   }
 };
 
+/// The components take the place of the caches.
+struct BlockAttentionPattern : OpConversionPattern<BlockAttentionOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(BlockAttentionOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.startOpModification(op);
+    auto assign = [](MutableOperandRange operands,
+                     ArrayRef<ValueRange> components) {
+      SmallVector<Value> flat;
+      for (ValueRange range : components)
+        llvm::append_range(flat, range);
+      operands.assign(flat);
+    };
+    assign(op.getKeysMutable(), adaptor.getKeys());
+    assign(op.getValuesMutable(), adaptor.getValues());
+    rewriter.finalizeOpModification(op);
+    return success();
+  }
+};
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -176,10 +198,10 @@ EmptyPattern::matchAndRewrite(EmptyOp op, OpAdaptor adaptor,
 /// True if the conversion knows how to expand the caches of `op`.
 static bool isExpandable(Operation *op) {
   return isa<EmptyOp, FromComponentsOp, ExtractSegmentOp, InsertSegmentOp,
-             AppendOp, LoadTileOp, LoadGivenOp, ReorderOp, ShiftOp,
-             func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp, scf::IfOp,
-             scf::WhileOp, scf::ConditionOp, scf::YieldOp, cf::BranchOp,
-             cf::CondBranchOp, arith::SelectOp>(op);
+             AppendOp, BlockAttentionOp, LoadTileOp, LoadGivenOp, ReorderOp,
+             ShiftOp, func::FuncOp, func::CallOp, func::ReturnOp, scf::ForOp,
+             scf::IfOp, scf::WhileOp, scf::ConditionOp, scf::YieldOp,
+             cf::BranchOp, cf::CondBranchOp, arith::SelectOp>(op);
 }
 
 static bool mentionsCache(Type type) {
@@ -308,7 +330,8 @@ void ExpandCachesPass::runOnOperation() {
   configureTarget(target, converter);
   RewritePatternSet patterns(&getContext());
   patterns.add<EmptyPattern, FromComponentsPattern, ExtractSegmentPattern,
-               InsertSegmentPattern, SelectPattern>(converter, &getContext());
+               InsertSegmentPattern, SelectPattern, BlockAttentionPattern>(
+      converter, &getContext());
   populateLoadTilePatterns(converter, patterns);
   populateAppendPatterns(converter, patterns);
   populateReorderPatterns(converter, patterns);

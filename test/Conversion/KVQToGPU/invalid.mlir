@@ -85,7 +85,7 @@ func.func @escapes(%x: memref<4xf32>, %c: i1) {
   %one = arith.constant 1.0 : f32
   scf.forall (%i) in (4) {
     %0 = memref.alloca() : memref<4xf32>
-    // expected-error @below {{expected only views, structured ops, copies, loads and stores of scratch, found 'arith.select'}}
+    // expected-error @below {{expected only views, structured ops, block attention, copies, loads and stores of scratch, found 'arith.select'}}
     %1 = arith.select %c, %0, %x : memref<4xf32>
     linalg.fill ins(%one : f32) outs(%1 : memref<4xf32>)
   }

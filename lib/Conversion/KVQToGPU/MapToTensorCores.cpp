@@ -1,0 +1,109 @@
+//===- MapToTensorCores.cpp - Attention for whole blocks ------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Conversion/Passes.h"
+
+#include "TensorCore/BlockPlan.h"
+
+#include "kvq/Conversion/Capabilities.h"
+#include "kvq/IR/KVQ.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::kvq {
+#define GEN_PASS_DEF_MAPTOTENSORCORESPASS
+#include "kvq/Conversion/Passes.h.inc"
+} // namespace mlir::kvq
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Why the op's variant is not for tensor cores; empty if it is.
+static std::string whyNotVariant(PartialAttentionOp op) {
+  if (op.getMask())
+    return "it has a mask";
+  if (op.getBias())
+    return "its scores have a bias";
+  if (op.getCos())
+    return "it turns keys by RoPE";
+  if (op.getValueChannels())
+    return "its values are among the channels of keys";
+  if (op.getQueryCodes())
+    return "it asks for an integer query";
+  return "";
+}
+
+/// What is left of a block's memory beside the rows of the query, the state and
+/// the result.
+static int64_t getRingBytes(PartialAttentionOp op, const GPUTarget &target) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto acc = cast<RankedTensorType>(op.getAcc().getType());
+  int64_t rowBytes = 4 * (query.getDimSize(1) + 2 * acc.getDimSize(1) + 8);
+  return target.chip->maxSharedBytes - query.getDimSize(0) * rowBytes;
+}
+
+static void replace(RewriterBase &rewriter, PartialAttentionOp op,
+                    int64_t sharedBytes) {
+  rewriter.setInsertionPoint(op);
+  auto block = BlockAttentionOp::create(
+      rewriter, op.getLoc(), op.getResultTypes(), op.getQuery(), op.getKey(),
+      op.getValue(), op.getBatch(), op.getHead(), op.getBegin(), op.getEnd(),
+      op.getKeyPages(), op.getValuePages(), op.getAcc(), op.getMax(),
+      op.getSum(), op.getSlopes(), op.getPosition(), op.getKey().getType(),
+      op.getValue().getType(), *op.getKeyRegion(), *op.getValueRegion(),
+      sharedBytes, op.getSoftcapAttr(), op.getQueryTokens(), op.getCausal(),
+      op.getWindowAttr(), op.getWindowFirstAttr());
+  rewriter.replaceOp(op, block);
+}
+
+namespace {
+
+struct MapToTensorCoresPass
+    : kvq::impl::MapToTensorCoresPassBase<MapToTensorCoresPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FailureOr<GPUTarget> target = GPUTarget::get(
+        [&] { return emitError(getOperation()->getLoc()); }, chip, ptx);
+    if (failed(target))
+      return signalPassFailure();
+    SmallVector<PartialAttentionOp> ops;
+    getOperation()->walk([&](PartialAttentionOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (PartialAttentionOp op : ops)
+      if (failed(map(rewriter, op, *target)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult map(RewriterBase &rewriter, PartialAttentionOp op,
+                    const GPUTarget &target) {
+    if (!op.getKeyRegion())
+      return op.emitOpError("expected key_region and value_region, as "
+                            "kvq-split-regions sets them, got neither");
+    int64_t sharedBytes = getRingBytes(op, target);
+    std::string whyNot = whyNotVariant(op);
+    if (whyNot.empty() && !target.has(GPUFeature::MatrixTranspose))
+      whyNot = "PTX " + std::to_string(target.ptx) + " transposes no matrices";
+    if (whyNot.empty())
+      BlockPlan::get(op.getKey().getType(), *op.getKeyRegion(),
+                     op.getValue().getType(), *op.getValueRegion(), sharedBytes,
+                     whyNot);
+    auto opts = remark::RemarkOpts::name("MapToTensorCores")
+                    .category("kvq-map-to-tensor-cores");
+    if (whyNot.empty())
+      replace(rewriter, op, sharedBytes);
+    else
+      remark::missed(op.getLoc(), opts)
+          << remark::add("attention is not for tensor cores")
+          << remark::reason("{0}", whyNot);
+    return success();
+  }
+};
+
+} // namespace

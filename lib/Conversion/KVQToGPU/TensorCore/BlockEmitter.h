@@ -1,0 +1,170 @@
+//===- BlockEmitter.h - The code of a block's attention ---------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the parts of the emission share. A lane is 4 g + t of its warp: of
+// fragments with tokens as rows it has rows g and g + 8, and columns (query
+// rows) 2 t and 2 t + 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKEMITTER_H
+#define KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKEMITTER_H
+
+#include "BlockPlan.h"
+#include "WarpBuilder.h"
+
+namespace mlir::kvq {
+
+/// A lane's numbers of its two columns.
+using PerColumn = std::array<Value, 2>;
+
+/// What each of a lane's tokens of a step has one of for each group.
+using PerToken = SmallVector<SmallVector<Value>>;
+
+/// What is known of a step's scores.
+struct ScoreScales {
+  PerToken scales, zeros;
+};
+
+/// What a warp carries from step to step.
+struct WarpState {
+  /// Slots of the ring, i32 addresses: with the keys of the step, with its
+  /// values, and the free one.
+  Value keySlot, valueSlot, freeSlot;
+  /// What is added to scores: minus the maximum that probabilities refer to.
+  PerColumn shift;
+  /// The lane's part of the sums of probabilities.
+  PerColumn sum;
+  /// For each group of values with zeros, the lane's part of the sums of
+  /// probabilities times zeros.
+  SmallVector<PerColumn> zeroSums;
+  /// For each `ValueStep`.
+  SmallVector<FragmentC> acc;
+  /// For each group of values, the sums of probabilities times scales as they
+  /// are rounded: what an offset of codes is taken off with.
+  SmallVector<FragmentC> rounded;
+
+  SmallVector<Value> pack() const;
+  void unpack(ValueRange values);
+};
+
+/// One side of the block's cache.
+struct SideRows {
+  const SidePlan *plan;
+  /// Components: codes or exact tokens, scales, zeros.
+  Value rows, scales, zeros, pages;
+  /// i64 addresses of the first row of the sequence and head, or of the head's
+  /// first row in a pool.
+  Value rowBase, scaleBase, zeroBase;
+  /// Of pools, i64 bytes from page to page.
+  Value pageBytes, scalePageBytes, zeroPageBytes;
+  /// Bytes from token to token.
+  int64_t rowStride = 0, scaleStride = 0, zeroStride = 0;
+  /// Of the first scale of a lane's tokens in a whole step.
+  int64_t scaleAlignment = 1, zeroAlignment = 1;
+  /// Offsets of the lane's chunks of 16 bytes from the start of a slot, for
+  /// each of its copies of a step.
+  SmallVector<Value> copyOffsets;
+  /// Offsets of the lane's loads from the start of a slot, for each row of the
+  /// ones that share 128 bytes, and each load of a row.
+  SmallVector<SmallVector<Value>> loadOffsets;
+};
+
+class BlockEmitter {
+public:
+  BlockEmitter(OpBuilder &builder, BlockAttentionOp op, const BlockPlan &plan,
+               Value thread, Value ring);
+
+  void emit();
+
+private:
+  // BlockAttention.cpp: the whole.
+  void emitRowTile(Value firstRow);
+  WarpState createState();
+  WarpState emitStep(Value begin, WarpState state);
+  Value isWhole(Value begin);
+  Value isSeenWhole(Value begin);
+
+  // Copies.cpp: from the cache to the ring, and scales to registers.
+  SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
+  void locateRows(SideRows &side);
+  void planCopies(SideRows &side);
+  void copyStep(const SideRows &side, Value begin, Value slot);
+  void copyRows(const SideRows &side, Value begin, Value slot, bool guarded);
+  Value locateStep(const SideRows &side, Value begin, Value base,
+                   Value pageBytes, int64_t stride);
+  PerToken loadScales(const SideRows &side, Value begin, bool zeros);
+  PerToken loadWholeScales(const SideRows &side, Value begin, bool zeros);
+  PerToken loadGuardedScales(const SideRows &side, Value begin, bool zeros);
+  Value getRow(const SideRows &side, Value token);
+
+  // Unpack.cpp: words of codes to pairs of f16.
+  std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
+                                   int64_t plane);
+  static double getOffset(const StoredElement &element, int64_t plane);
+
+  // Scores.cpp: query times keys.
+  void loadQuery(Value firstRow);
+  SmallVector<FragmentC> emitScores(const WarpState &state,
+                                    const PerToken &scales,
+                                    const PerToken &zeros, Value begin);
+  Value finishScore(Value score, const PerToken &zeros, int64_t token,
+                    int64_t column, Value begin);
+  Value getToken(Value begin, int64_t laneToken);
+  void hideScores(SmallVector<FragmentC> &scores, Value begin);
+
+  // Softmax.cpp: scores to probabilities.
+  struct Probabilities {
+    /// Of each fragment.
+    SmallVector<FragmentC> plain;
+    /// Times scales, of each group and fragment.
+    SmallVector<SmallVector<FragmentC>> scaled;
+  };
+  Probabilities emitSoftmax(WarpState &state, SmallVector<FragmentC> &scores,
+                            const PerToken &scales);
+  Probabilities computeProbabilities(const SmallVector<FragmentC> &scores,
+                                     const PerToken &scales);
+  SmallVector<Value> rescale(const WarpState &state,
+                             const SmallVector<FragmentC> &scores,
+                             const PerToken &scales);
+
+  // Values.cpp: probabilities times values.
+  void emitValues(WarpState &state, const Probabilities &probabilities);
+  void takeOffsetsOff(WarpState &state);
+
+  // Merge.cpp: the states of all warps into the operands.
+  void emitMerge(const WarpState &state, Value firstRow);
+
+  /// Address and constant offset of a lane's load of row `laneRow` + `row` of
+  /// a slot, `load`th of the row.
+  std::pair<Value, int64_t> getLoadAddress(const SideRows &side, Value slot,
+                                           int64_t row, int64_t load);
+
+  WarpBuilder w;
+  BlockAttentionOp op;
+  const BlockPlan &plan;
+  int64_t rows;
+  Value ring;
+  /// The thread, and its warp, lane, and g and t of the lane; i32.
+  Value thread, warp, lane, laneRow, laneColumn;
+  /// The tokens of the op, i32.
+  Value begin, end;
+  SideRows key, value;
+
+  // Of the query rows at hand.
+  SmallVector<FragmentB> query;
+  /// For each group of keys: minus the query times what codes are off by, and
+  /// the sum of the query where keys have zeros.
+  SmallVector<FragmentC> scoreInits, querySums;
+  PerColumn slopes;
+  /// The position of each column's query token, and the tokens it sees.
+  PerColumn positions, visibleBegin, visibleEnd;
+};
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKEMITTER_H

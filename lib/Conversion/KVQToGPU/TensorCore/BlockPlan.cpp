@@ -1,0 +1,287 @@
+//===- BlockPlan.cpp - How a block attends to tokens ----------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockPlan.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Where channels lie
+//===----------------------------------------------------------------------===//
+
+int64_t SidePlan::getChannel(int64_t byte, int64_t plane) const {
+  if (element.isExact)
+    return byte / 2;
+  const CodeOrder &order = cache.getRowLayout().parts.front().order;
+  int64_t roundBytes = order.elements * element.bits / 8;
+  int64_t round = byte / roundBytes, inRound = byte % roundBytes;
+  int64_t first = round * order.elements;
+  if (order.kind == OrderKind::Planar)
+    return first + inRound + plane * roundBytes;
+  // A stream of codes, each `stride`th of the round first.
+  int64_t position = inRound * element.getPlanes() + plane;
+  int64_t perStride = order.elements / order.stride;
+  return first + position % perStride * order.stride + position / perStride;
+}
+
+/// The channels of one element of each of `count` lanes, `bytes` apart, if they
+/// are as far apart from each other: the first one and the distance.
+static std::optional<std::pair<int64_t, int64_t>>
+getChannelsOfLanes(const SidePlan &side, int64_t byte, int64_t plane,
+                   int64_t bytes, int64_t count) {
+  int64_t first = side.getChannel(byte, plane);
+  int64_t stride = side.getChannel(byte + bytes, plane) - first;
+  for (int64_t lane = 1; lane != count; ++lane)
+    if (side.getChannel(byte + lane * bytes, plane) != first + lane * stride)
+      return std::nullopt;
+  return std::pair(first, stride);
+}
+
+/// The bytes of a word, of each half of a pair, that the first and the second
+/// pair of f16 come from.
+static int64_t getPairByte(const StoredElement &element, int64_t pair,
+                           int64_t half) {
+  return element.isExact ? 2 * half : pair + 2 * half;
+}
+
+/// The products along channels for lanes that load `loadBytes` at once; fails
+/// where they mix groups.
+static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
+  const StoredElement &element = key.element;
+  int64_t loads = key.rowBytes / (4 * key.loadBytes);
+  int64_t wordsPerLoad = key.loadBytes / 4;
+  int64_t wordsPerStep = element.isExact ? 2 : 1;
+  if (key.rowBytes % (4 * key.loadBytes) != 0 ||
+      wordsPerLoad % wordsPerStep != 0)
+    return std::nullopt;
+  SmallVector<KeyStep> steps;
+  for (int64_t word = 0; word != loads * wordsPerLoad; word += wordsPerStep)
+    for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
+      KeyStep step = {{}, 0, 0, word, plane};
+      for (int64_t e = 0; e != 4; ++e) {
+        int64_t pair = e / 2, half = e % 2;
+        int64_t inWord = getPairByte(element, pair, half);
+        if (element.isExact)
+          inWord += 4 * pair;
+        int64_t byte = word / wordsPerLoad * 4 * key.loadBytes +
+                       word % wordsPerLoad * 4 + inWord;
+        auto channels = getChannelsOfLanes(key, byte, plane, key.loadBytes, 4);
+        if (!channels || (e != 0 && channels->second != step.stride))
+          return std::nullopt;
+        std::tie(step.channels[e], step.stride) = *channels;
+        for (int64_t lane = 0; lane != 4; ++lane) {
+          int64_t group = key.getGroup(step.channels[e] + lane * step.stride);
+          if (e == 0 && lane == 0)
+            step.group = group;
+          else if (group != step.group)
+            return std::nullopt;
+        }
+      }
+      steps.push_back(step);
+    }
+  return steps;
+}
+
+/// The accumulator's parts for lanes that load `loadBytes` at once; fails where
+/// they mix groups.
+static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
+  const StoredElement &element = value.element;
+  int64_t loads = value.rowBytes / (8 * value.loadBytes);
+  int64_t wordsPerLoad = value.loadBytes / 4;
+  if (value.rowBytes % (8 * value.loadBytes) != 0)
+    return std::nullopt;
+  SmallVector<ValueStep> steps;
+  for (int64_t word = 0; word != loads * wordsPerLoad; ++word)
+    for (int64_t half = 0; half != (element.isExact ? 1 : 2); ++half)
+      for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
+        ValueStep step = {{}, 0, 0, word, half, plane};
+        for (int64_t r = 0; r != 2; ++r) {
+          int64_t byte = word / wordsPerLoad * 8 * value.loadBytes +
+                         word % wordsPerLoad * 4 +
+                         (element.isExact ? 2 * r : 2 * half + r);
+          auto channels =
+              getChannelsOfLanes(value, byte, plane, value.loadBytes, 8);
+          if (!channels || (r != 0 && channels->second != step.stride))
+            return std::nullopt;
+          std::tie(step.channels[r], step.stride) = *channels;
+          for (int64_t lane = 0; lane != 8; ++lane) {
+            int64_t group =
+                value.getGroup(step.channels[r] + lane * step.stride);
+            if (r == 0 && lane == 0)
+              step.group = group;
+            else if (group != step.group)
+              return std::nullopt;
+          }
+        }
+        steps.push_back(step);
+      }
+  return steps;
+}
+
+//===----------------------------------------------------------------------===//
+// What is supported
+//===----------------------------------------------------------------------===//
+
+/// Why tokens of a region cannot be copied step by step; empty if they can.
+static std::string whyNotRows(CacheType cache, TokenRegion region) {
+  if (cache.getSegments())
+    return "segments";
+  if (cache.isBeforeRope())
+    return "keys before RoPE";
+  if (region != TokenRegion::Codes)
+    return "";
+  if (cache.isRing())
+    return "a ring";
+  if (cache.getTileOrder().exists())
+    return "tiles";
+  if (std::optional<int64_t> page = cache.getPage();
+      page && *page % kFragmentTokens != 0)
+    return "pages of " + std::to_string(*page) + " tokens";
+  return "";
+}
+
+/// Why codes do not become pairs of f16 by a few instructions; empty if they
+/// do, with `side` filled.
+static std::string planElement(SidePlan &side) {
+  CacheType cache = side.cache;
+  FormatInterface format = cache.getFormat();
+  StoredElement &element = side.element;
+  element.isExact = side.region != TokenRegion::Codes || format.isExact();
+  if (element.isExact) {
+    if (!cache.getElementType().isF16())
+      return "exact tokens other than f16";
+    if (format.isExact() && cache.getRowLayout().records.exists())
+      return "exact tokens in records";
+    element.bits = 16;
+    side.rowBytes = 2 * side.getChannels();
+    return "";
+  }
+  RowLayout layout = cache.getRowLayout();
+  if (!format.hasIntegerCodes())
+    return "codes that are no integers";
+  if (layout.parts.size() != 1 || layout.parts.front().bits > 8 ||
+      !llvm::isPowerOf2_32(layout.parts.front().bits) ||
+      layout.parts.front().bits == 1)
+    return "codes of other than 2, 4 or 8 bits";
+  if (layout.parts.front().order.kind != OrderKind::Planar &&
+      layout.parts.front().order.kind != OrderKind::Stream)
+    return "codes in reversed order";
+  if (layout.records.exists() || layout.block.tokens != 1)
+    return "codes and metadata in records";
+  if (format.getGroupTokens() != 1 || format.hasStaticRange())
+    return "scales of several tokens";
+  if (format.getOuterScaleType())
+    return "scales of two levels";
+  if (cache.getGroupHeads() != 1)
+    return "scales of several heads";
+  element.bits = layout.parts.front().bits;
+  element.flipsSign = format.hasSignedCodes() && !layout.bias;
+  element.bias = format.hasSignedCodes() ? int64_t(1) << (element.bits - 1) : 0;
+  side.rowBytes = side.getChannels() * element.bits / 8;
+  side.groups =
+      side.getChannels() / format.getGroupChannels(side.getChannels());
+  side.scaleType = format.getScaleType();
+  side.zeroType = format.getZeroType();
+  auto isPlainFloat = [](Type type) {
+    return !type || type.isF16() || type.isBF16() || type.isF32();
+  };
+  if (!isPlainFloat(side.scaleType) || !isPlainFloat(side.zeroType))
+    return "scales or zeros other than f16, bf16 and f32";
+  return "";
+}
+
+template <typename Step>
+static std::string
+planSteps(SidePlan &side, SmallVector<Step> &steps,
+          std::optional<SmallVector<Step>> (*plan)(const SidePlan &)) {
+  // Longer loads are fewer, shorter ones keep groups of channels apart.
+  for (side.loadBytes = 16; side.loadBytes >= 4; side.loadBytes /= 2)
+    if (std::optional<SmallVector<Step>> planned = plan(side)) {
+      steps = *planned;
+      return "";
+    }
+  return "groups of " + std::to_string(side.getChannels() / side.groups) +
+         " of " + std::to_string(side.getChannels()) + " channels, of " +
+         std::to_string(side.element.bits) + " bits each";
+}
+
+int64_t BlockPlan::getSharedBytes() const {
+  int64_t rings = kBlockWarps * kWarpSlots * getSlotBytes();
+  // Accumulators and the state of all warps.
+  int64_t merge = kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
+  return std::max(rings, merge);
+}
+
+std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
+                                        CacheType value,
+                                        TokenRegion valueRegion,
+                                        int64_t maxSharedBytes,
+                                        std::string &whyNot) {
+  BlockPlan plan;
+  plan.key.isKey = true;
+  plan.key.cache = key;
+  plan.key.region = keyRegion;
+  plan.value.cache = value;
+  plan.value.region = valueRegion;
+  for (auto [side, name] :
+       {std::pair(&plan.key, "keys"), std::pair(&plan.value, "values")}) {
+    whyNot = whyNotRows(side->cache, side->region);
+    if (whyNot.empty())
+      whyNot = planElement(*side);
+    if (whyNot.empty() && side->rowBytes % 16 != 0)
+      whyNot = "rows of " + std::to_string(side->rowBytes) +
+               " bytes, not a multiple of 16";
+    if (!whyNot.empty()) {
+      whyNot = std::string(name) + " have " + whyNot;
+      return std::nullopt;
+    }
+  }
+  auto isPagedCodes = [](const SidePlan &side) {
+    return side.region == TokenRegion::Codes && side.cache.isPaged();
+  };
+  if (isPagedCodes(plan.key) && isPagedCodes(plan.value) &&
+      key.getExactFirst() != value.getExactFirst()) {
+    whyNot = "pages of keys and values that begin at other tokens";
+    return std::nullopt;
+  }
+  whyNot = planSteps(plan.key, plan.keySteps, planKeys);
+  if (whyNot.empty())
+    whyNot = planSteps(plan.value, plan.valueSteps, planValues);
+  // The accumulator's registers.
+  constexpr int64_t kMaxValueChannels = 256;
+  if (whyNot.empty() && value.getHeadDim() > kMaxValueChannels)
+    whyNot = "values of more than " + std::to_string(kMaxValueChannels) +
+             " channels";
+  if (!whyNot.empty())
+    return std::nullopt;
+  // All lanes copy equal parts of a step's rows.
+  auto fitsLanes = [&](int64_t tokens) {
+    constexpr int64_t kWarpCopyBytes = 32 * 16;
+    return tokens * plan.key.rowBytes % kWarpCopyBytes == 0 &&
+           tokens * plan.value.rowBytes % kWarpCopyBytes == 0;
+  };
+  // Pages end at steps.
+  auto fitsPages = [&](int64_t tokens) {
+    for (const SidePlan *side : {&plan.key, &plan.value})
+      if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
+          *side->cache.getPage() % tokens != 0)
+        return false;
+    return true;
+  };
+  const SidePlan &first = isPagedCodes(plan.value) ? plan.value : plan.key;
+  plan.firstToken =
+      first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
+  for (int64_t tokens : {64, 32, 16}) {
+    plan.stepTokens = tokens;
+    if (plan.getSharedBytes() <= maxSharedBytes && fitsPages(tokens) &&
+        fitsLanes(tokens))
+      return plan;
+  }
+  whyNot = "no step of 16 to 64 tokens fits the block's memory and the pages";
+  return std::nullopt;
+}

@@ -1,0 +1,134 @@
+//===- BlockPlan.h - How a block attends to tokens --------------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What follows from the types of a `kvq.block_attention` alone: which bytes a
+// lane loads, which channels and tokens they are of, and how much memory a
+// block needs.
+//
+// Tokens are the rows of the products of matrices (16), query rows the columns
+// (8). A warp takes steps of `stepTokens`, in fragments of 16. Row g + 8 h of
+// fragment f, g < 8, h < 2, is token g * 2F + 2f + h of the step, F being the
+// number of fragments: the tokens of a lane follow each other, so that their
+// scales are loaded at once. The same order serves the values, whose fragments
+// have channels as rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKPLAN_H
+#define KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKPLAN_H
+
+#include "kvq/IR/KVQ.h"
+
+namespace mlir::kvq {
+
+/// Warps of a block.
+inline constexpr int64_t kBlockWarps = 4;
+/// Columns of a fragment: query rows that are attended to at once.
+inline constexpr int64_t kFragmentRows = 8;
+/// Tokens of a fragment.
+inline constexpr int64_t kFragmentTokens = 16;
+/// Slots of a warp: keys and values of the step that it is at, and a free one.
+inline constexpr int64_t kWarpSlots = 3;
+
+/// How the stored elements of a 32-bit word become pairs of f16.
+struct StoredElement {
+  /// Bits of an integer code, or 16 for an exact f16.
+  unsigned bits = 0;
+  bool isExact = false;
+  /// Whether codes are two's complement, so that their sign is flipped first.
+  bool flipsSign = false;
+  /// How much what is then there is above the code.
+  int64_t bias = 0;
+
+  int64_t getPlanes() const { return isExact ? 1 : 8 / bits; }
+};
+
+/// Two channels whose codes become a pair of f16, in a fragment of keys, or the
+/// channels of two rows of a fragment of values.
+struct ChannelPair {
+  int64_t first, second;
+};
+
+/// Keys or values of a block's step.
+struct SidePlan {
+  bool isKey = false;
+  CacheType cache;
+  TokenRegion region;
+  StoredElement element;
+  /// Bytes of a token's row in memory.
+  int64_t rowBytes = 0;
+  /// Bytes that a lane loads at once.
+  int64_t loadBytes = 0;
+  /// Groups of channels with a scale each; 1 without scales.
+  int64_t groups = 1;
+  Type scaleType, zeroType;
+
+  int64_t getChannels() const { return cache.getHeadDim(); }
+  bool hasScales() const { return bool(scaleType); }
+  /// The channel whose code is the `plane`th of byte `byte` of a row; of an
+  /// exact row the element whose first byte it is.
+  int64_t getChannel(int64_t byte, int64_t plane) const;
+  /// Chunks of 16 bytes of a row.
+  int64_t getChunks() const { return rowBytes / 16; }
+  /// Rows that share the 128 bytes that all banks of workgroup memory hold.
+  int64_t getSharedRows() const {
+    return llvm::isPowerOf2_64(rowBytes) && rowBytes < 128 ? 128 / rowBytes : 1;
+  }
+  int64_t getGroup(int64_t channel) const {
+    return channel * groups / getChannels();
+  }
+};
+
+/// Products along channels: 16 of them, 4 of each lane of a quad.
+struct KeyStep {
+  /// Of lane 0 of a quad; channel e of lane t is `channels[e] + t * stride`.
+  std::array<int64_t, 4> channels;
+  int64_t stride;
+  int64_t group;
+  /// The word of a lane that holds them, in the order of its loads, the plane
+  /// of it, and of an exact row the next word, too.
+  int64_t word, plane;
+};
+
+/// 16 channels of an accumulator.
+struct ValueStep {
+  /// Of lanes 0 to 3; of lane 4 g + t they are `channels[r] + g * stride`.
+  std::array<int64_t, 2> channels;
+  int64_t stride;
+  int64_t group;
+  /// The word of a lane, the half of it, and the plane.
+  int64_t word, half, plane;
+};
+
+struct BlockPlan {
+  SidePlan key, value;
+  SmallVector<KeyStep> keySteps;
+  SmallVector<ValueStep> valueSteps;
+  int64_t stepTokens = 0;
+  /// Steps are counted from this token on.
+  int64_t firstToken = 0;
+
+  int64_t getFragments() const { return stepTokens / kFragmentTokens; }
+  /// Tokens of a lane in a step.
+  int64_t getLaneTokens() const { return 2 * getFragments(); }
+  int64_t getSlotBytes() const {
+    return stepTokens * std::max(key.rowBytes, value.rowBytes);
+  }
+  /// The rings of all warps, or what merges them, whichever is more.
+  int64_t getSharedBytes() const;
+
+  /// The plan for attention over the tokens of two regions, in a block that may
+  /// have `maxSharedBytes` for it. Without one `whyNot` says why not.
+  static std::optional<BlockPlan> get(CacheType key, TokenRegion keyRegion,
+                                      CacheType value, TokenRegion valueRegion,
+                                      int64_t maxSharedBytes,
+                                      std::string &whyNot);
+};
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKPLAN_H

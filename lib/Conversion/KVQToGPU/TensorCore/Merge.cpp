@@ -1,0 +1,127 @@
+//===- Merge.cpp - The states of a block's warps into one -----------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Of each row in the memory that warps leave their states in: the accumulator,
+/// the maximum, the sum, and two numbers that keep rows in different banks.
+static int64_t getRowBytes(int64_t channels) { return (channels + 4) * 4; }
+
+/// Merges the states of the warps, in their order, into the op's operands.
+void BlockEmitter::emitMerge(const WarpState &state, Value firstRow) {
+  int64_t channels = plan.value.getChannels();
+  int64_t rowBytes = getRowBytes(channels);
+  int64_t warpBytes = kFragmentRows * rowBytes;
+  auto sumRows = [&](Value value) {
+    for (int64_t lanes : {4, 8, 16})
+      value = w.fadd(value, w.shuffleXor(value, lanes));
+    return value;
+  };
+  double infinity = std::numeric_limits<double>::infinity();
+  PerColumn sum, max;
+  for (int64_t column = 0; column != 2; ++column) {
+    sum[column] = sumRows(state.sum[column]);
+    Value isEmpty = arith::CmpFOp::create(
+        w.builder, w.loc, arith::CmpFPredicate::OEQ, sum[column], w.f32(0));
+    max[column] =
+        w.select(isEmpty, w.f32(-infinity), w.fneg(state.shift[column]));
+  }
+  SmallVector<PerColumn> zeroSums(state.zeroSums);
+  for (PerColumn &sums : zeroSums)
+    for (Value &of : sums)
+      of = sumRows(of);
+
+  // The rings are free once all warps are here.
+  w.waitForCopies(0);
+  w.syncBlock();
+  Value column = w.mul(laneColumn, 2);
+  Value warpBase = w.add(ring, w.mul(warp, warpBytes));
+  Value laneBase = w.add(warpBase, w.mul(column, rowBytes));
+  for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, state.acc))
+    for (auto [i, element] : llvm::enumerate(acc)) {
+      Value channel = w.add(w.mul(laneRow, step.stride), step.channels[i / 2]);
+      Value total = element;
+      if (!zeroSums.empty())
+        total = w.fadd(total, zeroSums[step.group][i % 2]);
+      w.storeSharedF32(total, w.add(laneBase, w.mul(channel, 4)),
+                       i % 2 * rowBytes);
+    }
+  Value isFirst = w.compare(arith::CmpIPredicate::eq, laneRow, w.i32(0));
+  w.buildIf(isFirst, {}, [&]() -> SmallVector<Value> {
+    for (int64_t i = 0; i != 2; ++i) {
+      w.storeSharedF32(max[i], laneBase, i * rowBytes + 4 * channels);
+      w.storeSharedF32(sum[i], laneBase, i * rowBytes + 4 * channels + 4);
+    }
+    return {};
+  });
+  w.syncBlock();
+
+  // 16 threads take a row.
+  constexpr int64_t kRowThreads = kBlockWarps * 32 / kFragmentRows;
+  Value inTile = w.divideUnsigned(thread, kRowThreads);
+  Value firstChannel = w.remUnsigned(thread, kRowThreads);
+  Value row = w.add(firstRow, inTile);
+  Value isRow = w.compare(arith::CmpIPredicate::slt, row, w.i32(rows));
+  Value rowIndex = w.toIndex(w.min(row, w.i32(rows - 1)));
+  Value rowBase = w.add(ring, w.mul(inTile, rowBytes));
+  auto load = [&](Value memref, ValueRange indices) -> Value {
+    return memref::LoadOp::create(w.builder, w.loc, memref, indices);
+  };
+  auto store = [&](Value of, Value memref, ValueRange indices) {
+    memref::StoreOp::create(w.builder, w.loc, of, memref, indices);
+  };
+  SmallVector<Value> maxes = {load(op.getMax(), rowIndex)};
+  SmallVector<Value> sums = {load(op.getSum(), rowIndex)};
+  for (int64_t of = 0; of != kBlockWarps; ++of) {
+    int64_t offset = of * warpBytes + 4 * channels;
+    maxes.push_back(w.loadSharedF32(rowBase, offset));
+    sums.push_back(w.loadSharedF32(rowBase, offset + 4));
+  }
+  Value largest = maxes.front();
+  for (Value of : ArrayRef(maxes).drop_front())
+    largest = w.fmax(largest, of);
+  // Without any token all factors are 0.
+  Value isNone = arith::CmpFOp::create(
+      w.builder, w.loc, arith::CmpFPredicate::OEQ, largest, w.f32(-infinity));
+  Value reference = w.select(isNone, w.f32(0), largest);
+  SmallVector<Value> factors;
+  Value total = w.f32(0);
+  for (auto [of, count] : llvm::zip_equal(maxes, sums)) {
+    factors.push_back(w.exp2(w.fsub(of, reference)));
+    total = w.fma(count, factors.back(), total);
+  }
+  // All have read the state before one writes it.
+  w.syncBlock();
+  w.buildIf(isRow, {}, [&]() -> SmallVector<Value> {
+    for (int64_t i = 0; i < channels; i += kRowThreads) {
+      Value channel = w.add(firstChannel, i);
+      Value index = w.toIndex(channel);
+      Value acc = w.fmul(load(op.getAcc(), {rowIndex, index}), factors[0]);
+      Value place = w.add(rowBase, w.mul(channel, 4));
+      for (int64_t of = 0; of != kBlockWarps; ++of)
+        acc =
+            w.fma(w.loadSharedF32(place, of * warpBytes), factors[of + 1], acc);
+      store(acc, op.getAcc(), {rowIndex, index});
+    }
+    Value isOne = w.compare(arith::CmpIPredicate::eq, firstChannel, w.i32(0));
+    w.buildIf(isOne, {}, [&]() -> SmallVector<Value> {
+      store(largest, op.getMax(), rowIndex);
+      store(total, op.getSum(), rowIndex);
+      return {};
+    });
+    return {};
+  });
+  // The next tile of rows may write the rings.
+  w.syncBlock();
+}

@@ -1,0 +1,86 @@
+//===- Values.cpp - Probabilities times values ----------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Fragments have channels as rows and tokens as columns: a pair of f16 is of
+// two tokens. The words of two rows give the pairs of a word's two halves each,
+// then codes are unpacked as those of keys.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Bytes 0 and 1 of two words, or bytes 2 and 3.
+static Value mergeHalves(WarpBuilder &w, Value first, Value second,
+                         int64_t half) {
+  return w.permuteBytes(first, second, half == 0 ? 0x5410 : 0x7632);
+}
+
+void BlockEmitter::emitValues(WarpState &state,
+                              const Probabilities &probabilities) {
+  const StoredElement &element = plan.value.element;
+  int64_t laneTokens = plan.getLaneTokens();
+  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
+    // Probabilities have tokens as rows, and columns of a product need them as
+    // rows of a pair each.
+    SmallVector<FragmentB> columns;
+    for (const SmallVector<FragmentC> &ofGroup : probabilities.scaled) {
+      const FragmentC &p = ofGroup[fragment];
+      columns.push_back({w.transpose(w.packHalf2(p[0], p[1])),
+                         w.transpose(w.packHalf2(p[2], p[3]))});
+    }
+    if (!state.rounded.empty())
+      for (auto [sum, column] : llvm::zip_equal(state.rounded, columns)) {
+        Value one = w.half2(1);
+        sum = w.multiply({one, one, one, one}, column, sum);
+      }
+    // Words of tokens 2t, 2t + 1 and those 8 rows of the fragment on.
+    std::array<std::array<Words, 2>, 2> words;
+    for (int64_t h = 0; h != 2; ++h)
+      for (int64_t e = 0; e != 2; ++e)
+        for (size_t load = 0; load != value.loadOffsets.front().size();
+             ++load) {
+          auto [address, offset] = getLoadAddress(
+              value, state.valueSlot, e * laneTokens + 2 * fragment + h, load);
+          llvm::append_range(
+              words[h][e], w.loadShared(address, offset, plan.value.loadBytes));
+        }
+    for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, state.acc)) {
+      FragmentA a;
+      for (int64_t h = 0; h != 2; ++h) {
+        Value first = words[h][0][step.word], second = words[h][1][step.word];
+        if (element.isExact) {
+          a[2 * h] = w.toHalf2(mergeHalves(w, first, second, 0));
+          a[2 * h + 1] = w.toHalf2(mergeHalves(w, first, second, 1));
+          continue;
+        }
+        auto [even, odd] = unpackPlane(
+            element, mergeHalves(w, first, second, step.half), step.plane);
+        a[2 * h] = even;
+        a[2 * h + 1] = odd;
+      }
+      // Exact values have no scales, and codes one for each group.
+      acc = w.multiply(a, columns[step.group], acc);
+    }
+  }
+}
+
+/// Takes what codes are off by off the accumulators, before it grows so that
+/// taking it off is inexact.
+void BlockEmitter::takeOffsetsOff(WarpState &state) {
+  if (state.rounded.empty())
+    return;
+  for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, state.acc)) {
+    Value offset = w.f32(-getOffset(plan.value.element, step.plane));
+    for (auto [i, element] : llvm::enumerate(acc))
+      element = w.fma(offset, state.rounded[step.group][i % 2], element);
+  }
+  for (FragmentC &sums : state.rounded)
+    sums.fill(w.f32(0));
+}

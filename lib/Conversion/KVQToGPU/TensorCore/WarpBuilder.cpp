@@ -1,0 +1,411 @@
+//===- WarpBuilder.cpp - The instructions of a warp -----------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpBuilder.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Of NVVM's numbers of address spaces.
+static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+Value WarpBuilder::i32(int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, int32_t(value), 32);
+}
+
+Value WarpBuilder::i64(int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, value, 64);
+}
+
+Value WarpBuilder::f32(double value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getF32FloatAttr(value));
+}
+
+static VectorType getHalf2Type(OpBuilder &builder) {
+  return VectorType::get({2}, builder.getF16Type());
+}
+
+Value WarpBuilder::half2(double value) {
+  return arith::ConstantOp::create(
+      builder, loc,
+      SplatElementsAttr::get(getHalf2Type(builder),
+                             builder.getF16FloatAttr(value).getValue()));
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+Value WarpBuilder::add(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::AddIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::add(Value lhs, int64_t rhs) {
+  if (rhs == 0)
+    return lhs;
+  return add(lhs, lhs.getType().isInteger(64) ? i64(rhs) : i32(rhs));
+}
+
+Value WarpBuilder::sub(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::SubIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::mul(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::MulIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::mul(Value lhs, int64_t rhs) {
+  return mul(lhs, lhs.getType().isInteger(64) ? i64(rhs) : i32(rhs));
+}
+
+Value WarpBuilder::divideUnsigned(Value lhs, int64_t powerOfTwo) {
+  return shiftRight(lhs, llvm::Log2_64(powerOfTwo));
+}
+
+Value WarpBuilder::remUnsigned(Value lhs, int64_t powerOfTwo) {
+  return bitAnd(lhs, powerOfTwo - 1);
+}
+
+Value WarpBuilder::bitAnd(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::AndIOp>(loc, lhs, i32(rhs));
+}
+
+Value WarpBuilder::bitXor(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::XOrIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::shiftRight(Value lhs, int64_t bits) {
+  if (bits == 0)
+    return lhs;
+  return builder.createOrFold<arith::ShRUIOp>(loc, lhs, i32(bits));
+}
+
+Value WarpBuilder::min(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::MinSIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::max(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::MaxSIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::compare(arith::CmpIPredicate predicate, Value lhs,
+                           Value rhs) {
+  return arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
+}
+
+Value WarpBuilder::bothTrue(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::AndIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::eitherTrue(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::OrIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(builder, loc, condition, yes, no);
+}
+
+Value WarpBuilder::toI32(Value value) {
+  Type type = builder.getI32Type();
+  if (value.getType().isIndex())
+    return builder.createOrFold<arith::IndexCastOp>(loc, type, value);
+  return builder.createOrFold<arith::TruncIOp>(loc, type, value);
+}
+
+Value WarpBuilder::toI64(Value value) {
+  Type type = builder.getI64Type();
+  if (value.getType().isIndex())
+    return builder.createOrFold<arith::IndexCastOp>(loc, type, value);
+  if (value.getType() == type)
+    return value;
+  return builder.createOrFold<arith::ExtSIOp>(loc, type, value);
+}
+
+Value WarpBuilder::toIndex(Value value) {
+  return builder.createOrFold<arith::IndexCastOp>(loc, builder.getIndexType(),
+                                                  value);
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+Value WarpBuilder::intrinsic(StringRef name, Type type, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(builder, loc, type,
+                                       builder.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+Value WarpBuilder::fadd(Value lhs, Value rhs) {
+  return arith::AddFOp::create(builder, loc, lhs, rhs);
+}
+
+Value WarpBuilder::fsub(Value lhs, Value rhs) {
+  return arith::SubFOp::create(builder, loc, lhs, rhs);
+}
+
+Value WarpBuilder::fmul(Value lhs, Value rhs) {
+  return arith::MulFOp::create(builder, loc, lhs, rhs);
+}
+
+Value WarpBuilder::fma(Value lhs, Value rhs, Value addend) {
+  return LLVM::FMAOp::create(builder, loc, lhs, rhs, addend);
+}
+
+Value WarpBuilder::fmax(Value lhs, Value rhs) {
+  return LLVM::MaxNumOp::create(builder, loc, lhs, rhs);
+}
+
+Value WarpBuilder::fneg(Value value) {
+  return arith::NegFOp::create(builder, loc, value);
+}
+
+Value WarpBuilder::exp2(Value value) {
+  return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", builder.getF32Type(), value);
+}
+
+Value WarpBuilder::log2(Value value) {
+  return intrinsic("llvm.nvvm.lg2.approx.ftz.f", builder.getF32Type(), value);
+}
+
+Value WarpBuilder::isGreater(Value lhs, Value rhs) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, lhs,
+                               rhs);
+}
+
+Value WarpBuilder::extend(Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+}
+
+Value WarpBuilder::bitcast(Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return LLVM::BitcastOp::create(builder, loc, type, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Bits of words
+//===----------------------------------------------------------------------===//
+
+Value WarpBuilder::inlineAssembly(StringRef text, StringRef constraints,
+                                  ValueRange operands, bool hasSideEffects) {
+  return LLVM::InlineAsmOp::create(
+             builder, loc, builder.getI32Type(), operands, text, constraints,
+             hasSideEffects, /*is_align_stack=*/false,
+             LLVM::tailcallkind::TailCallKind::None,
+             LLVM::AsmDialectAttr::get(builder.getContext(),
+                                       LLVM::AsmDialect::AD_ATT),
+             /*operand_attrs=*/ArrayAttr())
+      .getResult(0);
+}
+
+// LLVM would make two instructions of an and and an or of constants.
+Value WarpBuilder::maskOr(Value word, uint32_t mask, uint32_t bits) {
+  return inlineAssembly("lop3.b32 $0, $1, $2, $3, 0xea;", "=r,r,r,r",
+                        {word, i32(mask), i32(bits)}, false);
+}
+
+Value WarpBuilder::maskXor(Value word, uint32_t mask, uint32_t bits) {
+  return inlineAssembly("lop3.b32 $0, $1, $2, $3, 0x6a;", "=r,r,r,r",
+                        {word, i32(mask), i32(bits)}, false);
+}
+
+Value WarpBuilder::permuteBytes(Value low, Value high, uint32_t selector) {
+  return NVVM::PermuteOp::create(builder, loc, builder.getI32Type(), low, high,
+                                 i32(selector), NVVM::PermuteMode::DEFAULT);
+}
+
+Value WarpBuilder::toHalf2(Value word) {
+  return bitcast(word, getHalf2Type(builder));
+}
+
+Value WarpBuilder::toWord(Value half2) {
+  return bitcast(half2, builder.getI32Type());
+}
+
+Value WarpBuilder::packHalf2(Value low, Value high) {
+  // The intrinsic takes the high one first.
+  return intrinsic("llvm.nvvm.ff2f16x2.rn", getHalf2Type(builder), {high, low});
+}
+
+Value WarpBuilder::mulHalf2(Value lhs, Value rhs) {
+  return arith::MulFOp::create(builder, loc, lhs, rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// An offset that is a constant stays in the instruction.
+static Value buildPointer(WarpBuilder &w, Value address, int64_t offset,
+                          unsigned space) {
+  OpBuilder &b = w.builder;
+  Type type = LLVM::LLVMPointerType::get(b.getContext(), space);
+  Value pointer = LLVM::IntToPtrOp::create(b, w.loc, type, address);
+  if (offset == 0)
+    return pointer;
+  return LLVM::GEPOp::create(b, w.loc, type, b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{int32_t(offset)},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value WarpBuilder::sharedPointer(Value address, int64_t offset) {
+  return buildPointer(*this, address, offset, kSharedSpace);
+}
+
+Value WarpBuilder::globalPointer(Value address, int64_t offset) {
+  return buildPointer(*this, address, offset, kGlobalSpace);
+}
+
+Words WarpBuilder::loadShared(Value address, int64_t offset, int64_t bytes) {
+  Value pointer = sharedPointer(address, offset);
+  Type word = builder.getI32Type();
+  if (bytes == 4)
+    return {LLVM::LoadOp::create(builder, loc, word, pointer, 4)};
+  Value vector = LLVM::LoadOp::create(
+      builder, loc, VectorType::get({bytes / 4}, word), pointer, bytes);
+  Words words;
+  for (int64_t i = 0; i != bytes / 4; ++i)
+    words.push_back(
+        LLVM::ExtractElementOp::create(builder, loc, vector, i32(i)));
+  return words;
+}
+
+Value WarpBuilder::loadSharedF32(Value address, int64_t offset) {
+  return LLVM::LoadOp::create(builder, loc, builder.getF32Type(),
+                              sharedPointer(address, offset), 4);
+}
+
+void WarpBuilder::storeSharedF32(Value value, Value address, int64_t offset) {
+  LLVM::StoreOp::create(builder, loc, value, sharedPointer(address, offset), 4);
+}
+
+Value WarpBuilder::loadGlobal(Value address, int64_t offset, Type type,
+                              int64_t alignment) {
+  return LLVM::LoadOp::create(builder, loc, type,
+                              globalPointer(address, offset), alignment);
+}
+
+Value WarpBuilder::extractElement(Value vector, int64_t index) {
+  return LLVM::ExtractElementOp::create(builder, loc, vector, i32(index));
+}
+
+void WarpBuilder::copyAsync(Value shared, int64_t sharedOffset, Value global,
+                            int64_t globalOffset, Value size) {
+  NVVM::CpAsyncOp::create(builder, loc, sharedPointer(shared, sharedOffset),
+                          globalPointer(global, globalOffset), 16,
+                          NVVM::LoadCacheModifierKind::CG, size);
+}
+
+void WarpBuilder::commitCopies() {
+  NVVM::CpAsyncCommitGroupOp::create(builder, loc);
+}
+
+void WarpBuilder::waitForCopies(int64_t pendingGroups) {
+  NVVM::CpAsyncWaitGroupOp::create(builder, loc, pendingGroups);
+}
+
+void WarpBuilder::syncWarp() {
+  NVVM::SyncWarpOp::create(builder, loc, i32(-1));
+}
+
+void WarpBuilder::syncBlock() { gpu::BarrierOp::create(builder, loc); }
+
+//===----------------------------------------------------------------------===//
+// Matrices and lanes
+//===----------------------------------------------------------------------===//
+
+FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
+                                const FragmentC &c) {
+  Type f32 = builder.getF32Type();
+  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               {f32, f32, f32, f32});
+  int64_t shape[] = {16, 8, 16};
+  Value result = NVVM::MmaOp::create(
+      builder, loc, type, a, b, c, shape, /*b1Op=*/std::nullopt,
+      /*intOverflow=*/std::nullopt, /*multiplicandPtxTypes=*/std::nullopt,
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  FragmentC product;
+  for (auto [i, element] : llvm::enumerate(product))
+    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
+  return product;
+}
+
+Value WarpBuilder::transpose(Value half2) {
+  // NVVM has no op for it. It is an exchange between lanes, and so must stay
+  // where it is.
+  return toHalf2(inlineAssembly("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
+                                "=r,r", toWord(half2),
+                                /*hasSideEffects=*/true));
+}
+
+Value WarpBuilder::shuffleXor(Value value, int64_t lanes) {
+  return NVVM::ShflOp::create(builder, loc, value.getType(), i32(-1), value,
+                              i32(lanes), i32(31), NVVM::ShflKind::bfly,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value WarpBuilder::anyLane(Value condition) {
+  return NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(), i32(-1),
+                                  condition, NVVM::VoteSyncKind::any);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+WarpBuilder::buildIf(Value condition, TypeRange types,
+                     llvm::function_ref<SmallVector<Value>()> then,
+                     llvm::function_ref<SmallVector<Value>()> otherwise) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto op = scf::IfOp::create(builder, loc, types, condition,
+                              /*addThenBlock=*/true,
+                              /*addElseBlock=*/bool(otherwise));
+  auto fill = [&](Block *block,
+                  llvm::function_ref<SmallVector<Value>()> build) {
+    // Without results there may be one already.
+    if (!block->empty())
+      block->back().erase();
+    builder.setInsertionPointToStart(block);
+    SmallVector<Value> results = build();
+    builder.setInsertionPointToEnd(block);
+    scf::YieldOp::create(builder, loc, results);
+  };
+  fill(op.thenBlock(), then);
+  if (otherwise)
+    fill(op.elseBlock(), otherwise);
+  return llvm::to_vector_of<Value>(op.getResults());
+}
+
+SmallVector<Value> WarpBuilder::buildFor(
+    Value begin, Value end, Value step, ValueRange inits,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto loop = scf::ForOp::create(builder, loc, begin, end, step, inits);
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> results =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  builder.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(builder, loc, results);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}

@@ -1,0 +1,134 @@
+//===- WarpBuilder.h - The instructions of a warp ---------------*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Builds the arith, LLVM and NVVM ops that code for a warp consists of: 32-bit
+// integers and addresses of workgroup memory, f32, pairs of f16.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_WARPBUILDER_H
+#define KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_WARPBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+
+#include <array>
+
+namespace mlir::kvq {
+
+/// A pair of f16, as vector<2xf16>, or 32 bits of anything, as i32.
+using Words = SmallVector<Value, 4>;
+/// The operands and the result of a 16 x 8 x 16 product of matrices.
+using FragmentA = std::array<Value, 4>;
+using FragmentB = std::array<Value, 2>;
+using FragmentC = std::array<Value, 4>;
+
+class WarpBuilder {
+public:
+  WarpBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  OpBuilder &builder;
+  Location loc;
+
+  // Constants.
+  Value i32(int64_t value);
+  Value i64(int64_t value);
+  Value f32(double value);
+  /// A pair of one f16.
+  Value half2(double value);
+
+  // Integers. A constant operand may be given as a number.
+  Value add(Value lhs, Value rhs);
+  Value add(Value lhs, int64_t rhs);
+  Value sub(Value lhs, Value rhs);
+  Value mul(Value lhs, int64_t rhs);
+  Value mul(Value lhs, Value rhs);
+  Value divideUnsigned(Value lhs, int64_t powerOfTwo);
+  Value remUnsigned(Value lhs, int64_t powerOfTwo);
+  Value bitAnd(Value lhs, int64_t rhs);
+  Value bitXor(Value lhs, Value rhs);
+  Value shiftRight(Value lhs, int64_t bits);
+  Value min(Value lhs, Value rhs);
+  Value max(Value lhs, Value rhs);
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
+  Value bothTrue(Value lhs, Value rhs);
+  Value eitherTrue(Value lhs, Value rhs);
+  Value select(Value condition, Value yes, Value no);
+  /// Of an index or an i64, which it fits.
+  Value toI32(Value value);
+  Value toI64(Value value);
+  Value toIndex(Value value);
+
+  // Floats, f32.
+  Value fadd(Value lhs, Value rhs);
+  Value fsub(Value lhs, Value rhs);
+  Value fmul(Value lhs, Value rhs);
+  Value fma(Value lhs, Value rhs, Value addend);
+  /// The larger one; the other one of a NaN.
+  Value fmax(Value lhs, Value rhs);
+  Value fneg(Value value);
+  Value exp2(Value value);
+  Value log2(Value value);
+  Value isGreater(Value lhs, Value rhs);
+  Value extend(Value value);
+  Value bitcast(Value value, Type type);
+
+  // Bits of words.
+  /// (`word` & `mask`) op `bits`, op being or, or exclusive or.
+  Value maskOr(Value word, uint32_t mask, uint32_t bits);
+  Value maskXor(Value word, uint32_t mask, uint32_t bits);
+  /// Byte i of the result is that byte of `low`, bytes 0 to 3, and `high`, 4 to
+  /// 7, that nibble i of `selector` names.
+  Value permuteBytes(Value low, Value high, uint32_t selector);
+  Value toHalf2(Value word);
+  Value toWord(Value half2);
+  /// f16s of two f32s, rounded to nearest even.
+  Value packHalf2(Value low, Value high);
+  Value mulHalf2(Value lhs, Value rhs);
+
+  // Memory. Addresses of workgroup memory are i32, global ones i64.
+  Words loadShared(Value address, int64_t offset, int64_t bytes);
+  Value loadSharedF32(Value address, int64_t offset);
+  void storeSharedF32(Value value, Value address, int64_t offset);
+  Value extractElement(Value vector, int64_t index);
+  Value loadGlobal(Value address, int64_t offset, Type type, int64_t alignment);
+  /// Copies 16 bytes, or `size` of them and zeros, without waiting.
+  void copyAsync(Value shared, int64_t sharedOffset, Value global,
+                 int64_t globalOffset, Value size = {});
+  void commitCopies();
+  void waitForCopies(int64_t pendingGroups);
+  void syncWarp();
+  void syncBlock();
+
+  // Matrices and lanes.
+  FragmentC multiply(const FragmentA &a, const FragmentB &b,
+                     const FragmentC &c);
+  /// Transposes an 8 x 8 matrix of f16, of which a lane has a pair of a row.
+  Value transpose(Value half2);
+  Value shuffleXor(Value value, int64_t lanes);
+  Value anyLane(Value condition);
+
+  // Control flow.
+  SmallVector<Value>
+  buildIf(Value condition, TypeRange types,
+          llvm::function_ref<SmallVector<Value>()> then,
+          llvm::function_ref<SmallVector<Value>()> otherwise = {});
+  SmallVector<Value>
+  buildFor(Value begin, Value end, Value step, ValueRange inits,
+           llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+
+private:
+  Value intrinsic(StringRef name, Type type, ValueRange operands);
+  Value inlineAssembly(StringRef text, StringRef constraints,
+                       ValueRange operands, bool hasSideEffects);
+  Value sharedPointer(Value address, int64_t offset);
+  Value globalPointer(Value address, int64_t offset);
+};
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_WARPBUILDER_H

@@ -1,0 +1,104 @@
+//===- BlockAttentionOp.cpp - Attention by the threads of a block ---------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/IR/KVQ.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+MutableOperandRange BlockAttentionOp::getDpsInitsMutable() {
+  // acc, max and sum are consecutive operands.
+  return MutableOperandRange(getOperation(), getAccMutable().getOperandNumber(),
+                             3);
+}
+
+void BlockAttentionOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  for (OpOperand &operand : getOperation()->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+/// That `operands` are a cache of `type`, or its components.
+static LogicalResult verifySide(BlockAttentionOp op, StringRef name,
+                                OperandRange operands, CacheType type) {
+  if (operands.size() == 1 && operands.getTypes().front() == type)
+    return success();
+  SmallVector<StorageComponent> components = type.getComponents();
+  bool fit = operands.size() == components.size();
+  for (size_t i = 0; fit && i != components.size(); ++i) {
+    auto given = dyn_cast<ShapedType>(operands[i].getType());
+    fit = given && given.getElementType() == components[i].elementType &&
+          given.hasRank() &&
+          succeeded(verifyCompatibleShape(given.getShape(),
+                                          ArrayRef(components[i].shape)));
+  }
+  if (fit)
+    return success();
+  InFlightDiagnostic diag = op.emitOpError("expected ")
+                            << name << " to be a " << type << " or its "
+                            << components.size() << " components, got ";
+  llvm::interleaveComma(operands.getTypes(), diag);
+  return diag;
+}
+
+LogicalResult BlockAttentionOp::verify() {
+  auto query = cast<ShapedType>(getQuery().getType());
+  auto acc = cast<ShapedType>(getAcc().getType());
+  CacheType key = getKeyCache(), value = getValueCache();
+  if (!query.hasStaticShape() || query.getDimSize(1) != key.getHeadDim())
+    return emitOpError("expected a static query, rows x ")
+           << key.getHeadDim() << ", got " << query;
+  int64_t rows = query.getDimSize(0);
+  SmallVector<int64_t> accShape = {rows, value.getHeadDim()};
+  if (acc.getShape() != ArrayRef(accShape))
+    return emitOpError("expected an accumulator of ")
+           << rows << " x " << value.getHeadDim() << ", got " << acc;
+  for (Value state : {getMax(), getSum(), getSlopes()})
+    if (state && cast<ShapedType>(state.getType()).getDimSize(0) != rows)
+      return emitOpError("expected a maximum, a sum and slopes for ")
+             << rows << " rows, got " << state.getType();
+  int64_t queryTokens = getQueryTokens();
+  if (queryTokens < 1 || rows % queryTokens != 0)
+    return emitOpError("expected query_tokens that divide the ")
+           << rows << " rows, got " << queryTokens;
+  if (IntegerAttr window = getWindowAttr(); window && window.getInt() < 1)
+    return emitOpError("expected a window of at least 1 token, got ")
+           << window.getInt();
+  if (IntegerAttr first = getWindowFirstAttr();
+      first && (first.getInt() < 0 || !getWindow()))
+    return emitOpError("expected window_first of at least 0, with a window, "
+                       "got ")
+           << first.getInt();
+  if (bool needsPosition = getSlopes() || hidesByPosition();
+      needsPosition != bool(getPosition()))
+    return emitOpError("expected a position with slopes, causal or a window, "
+                       "and none without");
+  if (failed(verifySide(*this, "keys", getKeys(), key)) ||
+      failed(verifySide(*this, "values", getValues(), value)))
+    return failure();
+  for (auto [name, cache, pages] :
+       {std::tuple("key_pages", key, getKeyPages()),
+        std::tuple("value_pages", value, getValuePages())})
+    if (cache.isPaged() != bool(pages))
+      return emitOpError("expected ")
+             << name << " with a paged cache and none without, got "
+             << (pages ? "one" : "none") << " with " << cache;
+  SmallVector<Type> tensors;
+  for (Value init : getDpsInits())
+    if (isa<RankedTensorType>(init.getType()))
+      tensors.push_back(init.getType());
+  if ((!tensors.empty() && tensors.size() != 3) ||
+      !llvm::equal(getResultTypes(), tensors))
+    return emitOpError("expected a result for each tensor that is written, "
+                       "none for buffers");
+  return success();
+}
