@@ -86,6 +86,7 @@ llvm_config.add_tool_substitutions(
     [
         "kvq-opt",
         "kvq-compile",
+        "kvq-emulate",
         "mlir-opt",
         "mlir-runner",
         "split-file",

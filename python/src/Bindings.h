@@ -47,6 +47,7 @@ std::unique_ptr<MLIRContext> createContext();
 CacheType parseCacheType(MLIRContext *context, const std::string &text);
 
 void bindCUDA(nanobind::module_ &module);
+void bindEmulated(nanobind::module_ &module);
 void bindFootprint(nanobind::module_ &module);
 void bindInspect(nanobind::module_ &module);
 void bindKernel(nanobind::module_ &module);

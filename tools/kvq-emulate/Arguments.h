@@ -1,0 +1,48 @@
+//===- Arguments.h - Arguments of a kernel, as text ----------- -*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_TOOLS_KVQ_EMULATE_ARGUMENTS_H
+#define KVQ_TOOLS_KVQ_EMULATE_ARGUMENTS_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+/// One argument: a number, or memory that the kernel may touch.
+class Argument {
+public:
+  /// Parses `i8:N`, `i16:N`, `i32:N`, `i64:N`, `f32:X`, `f64:X`,
+  /// `zeros:BYTES`, `ones:BYTES` (all bits set), `iota:TYPE:COUNT`,
+  /// `list:TYPE:X,Y,…` or `file:PATH`. Memory that begins with `const-` is
+  /// read-only.
+  static llvm::Expected<Argument> parse(llvm::StringRef text);
+
+  /// What the kernel gets.
+  void *getParameter() { return &value; }
+  /// Prints elements of a type from the beginning on; 0: as many as there are.
+  llvm::Error print(llvm::raw_ostream &os, llvm::StringRef type,
+                    size_t count) const;
+
+private:
+  /// Takes the memory back from the kernels.
+  struct Release {
+    void operator()(char *memory) const;
+  };
+
+  llvm::Error parseMemory(llvm::StringRef kind, llvm::StringRef rest);
+  void allocate(size_t size);
+
+  uint64_t value = 0;
+  std::unique_ptr<char, Release> memory;
+  size_t bytes = 0;
+};
+
+#endif // KVQ_TOOLS_KVQ_EMULATE_ARGUMENTS_H
