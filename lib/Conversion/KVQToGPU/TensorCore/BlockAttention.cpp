@@ -24,9 +24,10 @@ SmallVector<Value> WarpState::pack() const {
   llvm::append_range(values, sum);
   for (const PerColumn &sums : zeroSums)
     llvm::append_range(values, sums);
-  for (const SmallVector<FragmentC> *fragments : {&acc, &rounded})
-    for (const FragmentC &fragment : *fragments)
-      llvm::append_range(values, fragment);
+  for (const FragmentC &fragment : acc)
+    llvm::append_range(values, fragment);
+  for (const PerColumn &sums : rounded)
+    llvm::append_range(values, sums);
   return values;
 }
 
@@ -45,9 +46,10 @@ void WarpState::unpack(ValueRange values) {
   take(sum);
   for (PerColumn &sums : zeroSums)
     take(sums);
-  for (SmallVector<FragmentC> *fragments : {&acc, &rounded})
-    for (FragmentC &fragment : *fragments)
-      take(fragment);
+  for (FragmentC &fragment : acc)
+    take(fragment);
+  for (PerColumn &sums : rounded)
+    take(sums);
 }
 
 /// The state before the first step.
@@ -63,7 +65,7 @@ WarpState BlockEmitter::createState() {
   FragmentC none = {zero, zero, zero, zero};
   state.acc.assign(plan.valueSteps.size(), none);
   if (!plan.value.element.isExact)
-    state.rounded.assign(plan.value.groups, none);
+    state.rounded.assign(plan.value.groups, {zero, zero});
   if (plan.value.zeroType)
     state.zeroSums.assign(plan.value.groups, {zero, zero});
   return state;
@@ -73,112 +75,132 @@ WarpState BlockEmitter::createState() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// The f32 number that a group's zero adds to the values of its codes.
-static void buildOffsets(WarpBuilder &w, const SidePlan &plan, PerToken &zeros,
-                         const PerToken &scales) {
-  FormatInterface format =
-      plan.cache.getFormat().resolve(plan.cache.getHeadDim());
-  for (auto [ofToken, scalesOfToken] : llvm::zip_equal(zeros, scales))
-    for (auto [zero, scale] : llvm::zip_equal(ofToken, scalesOfToken))
-      zero = format.buildOffset(w.builder, w.loc, scale, zero);
-}
-
-WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state) {
-  PerToken keyScales, keyZeros, valueScales, valueZeros;
-  for (auto [side, scales, zeros] :
-       {std::tuple(&key, &keyScales, &keyZeros),
-        std::tuple(&value, &valueScales, &valueZeros)}) {
-    if (side->plan->hasScales())
-      *scales = loadScales(*side, stepBegin, /*zeros=*/false);
-    if (side->plan->zeroType) {
-      *zeros = loadScales(*side, stepBegin, /*zeros=*/true);
-      buildOffsets(w, *side->plan, *zeros, *scales);
-    }
-  }
-  int64_t stride = kBlockWarps * plan.stepTokens;
-  Value next = w.add(stepBegin, stride);
+WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state,
+                                 StepKind kind) {
+  Value next = w.add(stepBegin, kBlockWarps * plan.stepTokens);
+  // Ahead of time where that counts; otherwise it would only hold registers.
+  TokenScales valueScales;
+  if (kind == StepKind::Whole)
+    valueScales = loadScales(value, stepBegin);
   // Values of this step are still on their way when its keys are here.
   w.waitForCopies(1);
   w.syncWarp();
-  copyStep(key, next, state.freeSlot);
-  SmallVector<FragmentC> scores =
-      emitScores(state, keyScales, keyZeros, stepBegin);
+  copyStep(key, next, state.freeSlot, kind);
+  SmallVector<FragmentC> scores = emitScores(state, stepBegin, kind);
   w.waitForCopies(1);
   w.syncWarp();
-  copyStep(value, next, state.keySlot);
-  hideScores(scores, stepBegin);
-  Probabilities probabilities = emitSoftmax(state, scores, valueScales);
-  for (auto [group, sums] : llvm::enumerate(state.zeroSums))
-    for (auto [f, fragment] : llvm::enumerate(probabilities.plain))
-      for (auto [i, p] : llvm::enumerate(fragment)) {
-        Value sum = w.fma(p, valueZeros[2 * f + i / 2][group], sums[i % 2]);
-        if (op.hidesByPosition())
-          sum = w.select(w.isGreater(p, w.f32(0)), sum, sums[i % 2]);
-        sums[i % 2] = sum;
-      }
+  copyStep(value, next, state.keySlot, kind);
+  if (kind == StepKind::Partial) {
+    valueScales = loadGuardedScales(value, stepBegin, 0, plan.getLaneTokens());
+    hideScores(scores, stepBegin);
+  }
+  ScaledProbabilities probabilities = emitSoftmax(state, scores, valueScales);
   emitValues(state, probabilities);
   std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
       std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
   return state;
 }
 
-/// The offsets of codes of values are taken off the accumulators every so many
-/// steps.
-static constexpr int64_t kStepsPerOffset = 8;
+/// The warp's steps from `first` to `last`.
+WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
+                                 StepKind kind) {
+  WarpState after = state;
+  after.unpack(w.buildFor(first, last, w.i32(kBlockWarps * plan.stepTokens),
+                          state.pack(),
+                          [&](Value stepBegin, ValueRange carried) {
+                            WarpState inside = state;
+                            inside.unpack(carried);
+                            inside = emitStep(stepBegin, inside, kind);
+                            // Few steps; whole ones leave it to the rounds.
+                            if (kind == StepKind::Partial)
+                              takeOffsetsOff(inside);
+                            return inside.pack();
+                          }));
+  return after;
+}
 
-void BlockEmitter::emitRowTile(Value firstRow) {
-  loadQuery(firstRow);
+/// The warp's steps from `first` on, in rounds of so many whole ones, in a loop
+/// of their own, after which the offsets of codes of values are taken off.
+/// Before the first round's and in place of the last one's come those of which
+/// nothing is known.
+WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
+  constexpr int64_t kRoundSteps = 8;
+  int64_t stride = kBlockWarps * plan.stepTokens;
+  int64_t roundTokens = kRoundSteps * stride;
+  auto roundUp = [&](Value tokens, int64_t multiple) { // 0 below 0
+    Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
+    return w.sub(sum, w.remUnsigned(sum, multiple));
+  };
+  Value wholeFirst = w.add(first, roundUp(w.sub(commonBegin, first), stride));
+  // The step after a whole one is whole, too.
+  Value wholeEnd = w.add(commonEnd, 1 - stride - plan.stepTokens);
+  Value wholeTokens = roundUp(w.sub(wholeEnd, wholeFirst), stride);
+  Value wholeLast = w.add(wholeFirst, wholeTokens);
+  Value lastRound = w.add(wholeFirst, roundUp(wholeTokens, roundTokens));
+  WarpState after = state;
+  after.unpack(w.buildFor(
+      wholeFirst, w.add(lastRound, 1), w.i32(roundTokens), state.pack(),
+      [&](Value round, ValueRange carried) {
+        WarpState inside = state;
+        inside.unpack(carried);
+        Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
+        Value isLast = w.compare(arith::CmpIPredicate::eq, round, lastRound);
+        Value before = w.select(isFirst, w.min(wholeFirst, end), w.i32(0));
+        inside =
+            emitLoop(w.select(isFirst, first, wholeLast),
+                     w.select(isLast, end, before), inside, StepKind::Partial);
+        Value last = w.min(wholeLast, w.add(round, roundTokens));
+        inside = emitLoop(round, last, inside, StepKind::Whole);
+        takeOffsetsOff(inside);
+        return inside.pack();
+      }));
+  return after;
+}
+
+/// What the columns of the row tile see.
+void BlockEmitter::setVisibleTokens(Value firstRow) {
+  commonBegin = begin;
+  commonEnd = end;
+  Value position;
+  if (op.getPosition())
+    position = w.toI32(op.getPosition());
+  std::optional<int64_t> window = op.getWindow();
+  if (op.getCausal()) // the first query token sees the fewest
+    commonEnd = w.min(end, w.add(position, 1));
+  if (window) // the last one
+    commonBegin = w.max(begin, w.add(position, op.getQueryTokens() - *window));
   for (int64_t column = 0; column != 2; ++column) {
     Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);
     row = w.min(row, w.i32(rows - 1));
     visibleBegin[column] = begin;
     visibleEnd[column] = end;
-    if (op.getPosition()) {
+    if (position) {
       Value token = arith::RemUIOp::create(w.builder, w.loc, row,
                                            w.i32(op.getQueryTokens()));
-      positions[column] = w.add(w.toI32(op.getPosition()), token);
-      if (op.getCausal())
-        visibleEnd[column] = w.min(end, w.add(positions[column], 1));
-      if (std::optional<int64_t> window = op.getWindow())
-        visibleBegin[column] =
-            w.max(begin, w.add(positions[column], 1 - *window));
+      positions[column] = w.add(position, token);
     }
+    if (op.getCausal())
+      visibleEnd[column] = w.min(end, w.add(positions[column], 1));
+    if (window)
+      visibleBegin[column] =
+          w.max(begin, w.add(positions[column], 1 - *window));
     if (Value ofRows = op.getSlopes())
       slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
                                               ValueRange{w.toIndex(row)});
   }
+}
 
+void BlockEmitter::emitRowTile(Value firstRow) {
+  loadQuery(firstRow);
+  setVisibleTokens(firstRow);
   // Steps are counted from where pages begin.
   Value first = w.add(begin, -plan.firstToken);
   first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
   first = w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
   WarpState state = createState();
-  copyStep(key, first, state.keySlot);
-  copyStep(value, first, state.valueSlot);
-
-  int64_t stride = kBlockWarps * plan.stepTokens;
-  auto step = [&](Value stepBegin, ValueRange carried) {
-    WarpState inside = state;
-    inside.unpack(carried);
-    return emitStep(stepBegin, inside).pack();
-  };
-  SmallVector<Value> results;
-  if (state.rounded.empty()) {
-    results = w.buildFor(first, end, w.i32(stride), state.pack(), step);
-  } else {
-    int64_t outerStride = kStepsPerOffset * stride;
-    results = w.buildFor(
-        first, end, w.i32(outerStride), state.pack(),
-        [&](Value outer, ValueRange carried) {
-          Value last = w.min(end, w.add(outer, outerStride));
-          WarpState inside = state;
-          inside.unpack(w.buildFor(outer, last, w.i32(stride), carried, step));
-          takeOffsetsOff(inside);
-          return inside.pack();
-        });
-  }
-  state.unpack(results);
-  emitMerge(state, firstRow);
+  copyStep(key, first, state.keySlot, StepKind::Partial);
+  copyStep(value, first, state.valueSlot, StepKind::Partial);
+  emitMerge(emitSteps(first, state), firstRow);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,6 +217,7 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
   lane = w.remUnsigned(thread, 32);
   laneRow = w.divideUnsigned(lane, 4);
   laneColumn = w.remUnsigned(lane, 4);
+  laneBytes = w.mul(lane, 16);
   begin = w.toI32(op.getBegin());
   end = w.toI32(op.getEnd());
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());

@@ -25,10 +25,15 @@ using PerColumn = std::array<Value, 2>;
 /// What each of a lane's tokens of a step has one of for each group.
 using PerToken = SmallVector<SmallVector<Value>>;
 
-/// What is known of a step's scores.
-struct ScoreScales {
+/// Scales, and what zeros add to the values of codes; empty where a side has
+/// none.
+struct TokenScales {
   PerToken scales, zeros;
 };
+
+/// Whether all tokens of a step, and of the next one, are there and seen by all
+/// columns, or nothing is known of them.
+enum class StepKind { Whole, Partial };
 
 /// What a warp carries from step to step.
 struct WarpState {
@@ -46,10 +51,18 @@ struct WarpState {
   SmallVector<FragmentC> acc;
   /// For each group of values, the sums of probabilities times scales as they
   /// are rounded: what an offset of codes is taken off with.
-  SmallVector<FragmentC> rounded;
+  SmallVector<PerColumn> rounded;
 
   SmallVector<Value> pack() const;
   void unpack(ValueRange values);
+};
+
+/// A place in a slot of the ring: ((slot + offset) ^ flip) + constant, slots
+/// being multiples of 128 bytes and `flip` less than that. What lanes share is
+/// not in registers.
+struct SlotPlace {
+  Value offset;
+  int64_t flip = 0, constant = 0;
 };
 
 /// One side of the block's cache.
@@ -66,12 +79,11 @@ struct SideRows {
   int64_t rowStride = 0, scaleStride = 0, zeroStride = 0;
   /// Of the first scale of a lane's tokens in a whole step.
   int64_t scaleAlignment = 1, zeroAlignment = 1;
-  /// Offsets of the lane's chunks of 16 bytes from the start of a slot, for
-  /// each of its copies of a step.
-  SmallVector<Value> copyOffsets;
-  /// Offsets of the lane's loads from the start of a slot, for each row of the
-  /// ones that share 128 bytes, and each load of a row.
-  SmallVector<SmallVector<Value>> loadOffsets;
+  /// Where the lane's chunks of 16 bytes go, for each of its copies of a step.
+  SmallVector<SlotPlace> copyPlaces;
+  /// Where the lane's loads are, for each row of the ones that share 128 bytes,
+  /// and each load of a row.
+  SmallVector<SmallVector<SlotPlace>> loadPlaces;
 };
 
 class BlockEmitter {
@@ -84,23 +96,33 @@ public:
 private:
   // BlockAttention.cpp: the whole.
   void emitRowTile(Value firstRow);
+  void setVisibleTokens(Value firstRow);
   WarpState createState();
-  WarpState emitStep(Value begin, WarpState state);
-  Value isWhole(Value begin);
-  Value isSeenWhole(Value begin);
+  WarpState emitStep(Value begin, WarpState state, StepKind kind);
+  WarpState emitSteps(Value first, WarpState state);
+  WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
 
   // Copies.cpp: from the cache to the ring, and scales to registers.
   SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
   void locateRows(SideRows &side);
   void planCopies(SideRows &side);
-  void copyStep(const SideRows &side, Value begin, Value slot);
-  void copyRows(const SideRows &side, Value begin, Value slot, bool guarded);
+  void planLoads(SideRows &side);
+  int64_t getLaneRows(const SidePlan &plan) const;
+  std::pair<Value, int64_t> locate(const SlotPlace &place, Value slot);
+  void copyStep(const SideRows &side, Value begin, Value slot, StepKind kind);
+  void copyWholeStep(const SideRows &side, Value begin, Value slot);
+  void copyRowByRow(const SideRows &side, Value begin, Value slot);
+  Value addChunk(Value first, const SideRows &side, Value chunk);
   Value locateStep(const SideRows &side, Value begin, Value base,
-                   Value pageBytes, int64_t stride);
-  PerToken loadScales(const SideRows &side, Value begin, bool zeros);
-  PerToken loadWholeScales(const SideRows &side, Value begin, bool zeros);
-  PerToken loadGuardedScales(const SideRows &side, Value begin, bool zeros);
+                   Value pageBytes, int64_t stride, StepKind kind);
+  TokenScales loadScales(const SideRows &side, Value begin);
+  TokenScales loadGuardedScales(const SideRows &side, Value begin,
+                                int64_t firstToken, int64_t count);
+  PerToken loadWhole(const SideRows &side, Value begin, bool zeros);
+  PerToken loadGuarded(const SideRows &side, Value begin, bool zeros,
+                       int64_t firstToken, int64_t count);
   Value getRow(const SideRows &side, Value token);
+  Value isWithin(int64_t number, Value first, Value last);
 
   // Unpack.cpp: words of codes to pairs of f16.
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
@@ -109,31 +131,36 @@ private:
 
   // Scores.cpp: query times keys.
   void loadQuery(Value firstRow);
-  SmallVector<FragmentC> emitScores(const WarpState &state,
-                                    const PerToken &scales,
-                                    const PerToken &zeros, Value begin);
-  Value finishScore(Value score, const PerToken &zeros, int64_t token,
-                    int64_t column, Value begin);
+  SmallVector<FragmentC> emitScores(const WarpState &state, Value begin,
+                                    StepKind kind);
+  SmallVector<FragmentC> emitDots(const WarpState &state, int64_t fragment);
+  FragmentC finishScores(const WarpState &state,
+                         const SmallVector<FragmentC> &dots,
+                         const PerToken &scales, const PerToken &zeros,
+                         Value begin, int64_t fragment);
+  Value applyVariants(Value score, int64_t token, int64_t column, Value begin);
   Value getToken(Value begin, int64_t laneToken);
   void hideScores(SmallVector<FragmentC> &scores, Value begin);
 
   // Softmax.cpp: scores to probabilities.
-  struct Probabilities {
-    /// Of each fragment.
-    SmallVector<FragmentC> plain;
-    /// Times scales, of each group and fragment.
-    SmallVector<SmallVector<FragmentC>> scaled;
-  };
-  Probabilities emitSoftmax(WarpState &state, SmallVector<FragmentC> &scores,
-                            const PerToken &scales);
-  Probabilities computeProbabilities(const SmallVector<FragmentC> &scores,
-                                     const PerToken &scales);
-  SmallVector<Value> rescale(const WarpState &state,
-                             const SmallVector<FragmentC> &scores,
-                             const PerToken &scales);
+  /// Times scales, of each group and fragment.
+  using ScaledProbabilities = SmallVector<SmallVector<FragmentC>>;
+  ScaledProbabilities emitSoftmax(WarpState &state,
+                                  SmallVector<FragmentC> scores,
+                                  const TokenScales &scales);
+  ScaledProbabilities
+  scaleProbabilities(const SmallVector<FragmentC> &probabilities,
+                     const PerToken &scales);
+  Value callsForRescaling(const WarpState &state,
+                          const SmallVector<FragmentC> &scores,
+                          const PerToken &scales);
+  void addSums(WarpState &state, const SmallVector<FragmentC> &probabilities,
+               const PerToken &zeros);
+  PerColumn rescale(WarpState &state, const SmallVector<FragmentC> &scores,
+                    const PerToken &scales);
 
   // Values.cpp: probabilities times values.
-  void emitValues(WarpState &state, const Probabilities &probabilities);
+  void emitValues(WarpState &state, const ScaledProbabilities &probabilities);
   void takeOffsetsOff(WarpState &state);
 
   // Merge.cpp: the states of all warps into the operands.
@@ -151,6 +178,8 @@ private:
   Value ring;
   /// The thread, and its warp, lane, and g and t of the lane; i32.
   Value thread, warp, lane, laneRow, laneColumn;
+  /// 16 times the lane.
+  Value laneBytes;
   /// The tokens of the op, i32.
   Value begin, end;
   SideRows key, value;
@@ -163,6 +192,8 @@ private:
   PerColumn slopes;
   /// The position of each column's query token, and the tokens it sees.
   PerColumn positions, visibleBegin, visibleEnd;
+  /// The tokens that all columns see.
+  Value commonBegin, commonEnd;
 };
 
 } // namespace mlir::kvq

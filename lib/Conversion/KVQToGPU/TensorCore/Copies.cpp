@@ -106,10 +106,13 @@ static int64_t getAlignment(const SidePlan &plan, const BlockPlan &block,
   // Where steps begin, in rows.
   int64_t first = block.firstToken - plan.cache.getExactFirst();
   alignment = std::gcd(alignment, std::abs(first) * stride);
+  // Strides of all axes but that of rows.
   int64_t bytes = getElementBytes(component);
-  for (unsigned axis : {3, 2, 1}) {
-    bytes *= type.isDynamicDim(axis) ? 1 : type.getDimSize(axis);
-    alignment = std::gcd(alignment, bytes);
+  unsigned rowAxis = RowAxes(plan).row;
+  for (unsigned axis : {2, 1, 0}) {
+    bytes *= type.isDynamicDim(axis + 1) ? 1 : type.getDimSize(axis + 1);
+    if (axis != rowAxis)
+      alignment = std::gcd(alignment, bytes);
   }
   return alignment;
 }
@@ -150,6 +153,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
         getAlignment(plan, this->plan, side.zeros, side.zeroStride);
   }
   planCopies(side);
+  planLoads(side);
   return side;
 }
 
@@ -166,12 +170,15 @@ Value BlockEmitter::getRow(const SideRows &side, Value token) {
 }
 
 /// The i64 address of what the step's first token has in a component. Steps lie
-/// within pages.
+/// within pages; of one behind the op's tokens the page of the last is taken.
 Value BlockEmitter::locateStep(const SideRows &side, Value stepBegin,
-                               Value base, Value pageBytes, int64_t stride) {
+                               Value base, Value pageBytes, int64_t stride,
+                               StepKind kind) {
   Value row = getRow(side, stepBegin);
   if (!side.pages)
     return w.add(base, w.mul(w.toI64(row), stride));
+  if (kind == StepKind::Partial)
+    row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
   int64_t pageTokens = *side.plan->cache.getPage();
   Value size = w.i32(pageTokens);
   Value number = arith::DivUIOp::create(w.builder, w.loc, row, size);
@@ -208,125 +215,194 @@ static Value buildMoved(WarpBuilder &w, const SidePlan &plan, Value chunk,
   return w.mul(chunk, kChunkBytes);
 }
 
+/// Rows that are one lane's: of keys 2F, of values twice as many.
+int64_t BlockEmitter::getLaneRows(const SidePlan &plan) const {
+  int64_t laneTokens = this->plan.getLaneTokens();
+  return plan.isKey ? laneTokens : 2 * laneTokens;
+}
+
 void BlockEmitter::planCopies(SideRows &side) {
   const SidePlan &plan = *side.plan;
-  int64_t chunks = plan.getChunks();
-  int64_t laneTokens = this->plan.getLaneTokens();
-  int64_t laneRows = plan.isKey ? laneTokens : 2 * laneTokens;
-  int64_t copies = this->plan.stepTokens * chunks / kLanes;
+  int64_t laneRows = getLaneRows(plan);
+  int64_t groupChunks = plan.getChunks() * laneRows;
+  auto [period, factor] = getSwizzle(plan, laneRows);
+  DenseMap<int64_t, Value> moved;
+  int64_t copies = this->plan.stepTokens * plan.getChunks() / kLanes;
   for (int64_t i = 0; i != copies; ++i) {
-    Value chunk = w.add(lane, i * kLanes);
-    Value row = arith::DivUIOp::create(w.builder, w.loc, chunk, w.i32(chunks));
-    Value group =
-        arith::DivUIOp::create(w.builder, w.loc, row, w.i32(laneRows));
-    side.copyOffsets.push_back(buildMoved(w, plan, chunk, group, laneRows));
+    int64_t firstChunk = i * kLanes;
+    if (groupChunks % kLanes == 0) {
+      // All of the lanes' chunks are moved alike.
+      int64_t flip = firstChunk / groupChunks % period * factor;
+      side.copyPlaces.push_back(
+          {laneBytes, flip * kChunkBytes, firstChunk * kChunkBytes});
+      continue;
+    }
+    // Those of copies whose chunks are of the same groups are.
+    bool areAlike = kLanes % groupChunks == 0;
+    int64_t kind = areAlike ? firstChunk / groupChunks % period : i;
+    Value &offset = moved[kind];
+    if (!offset) {
+      Value group = arith::DivUIOp::create(
+          w.builder, w.loc, w.add(lane, firstChunk), w.i32(groupChunks));
+      offset = buildMoved(w, plan, areAlike ? lane : w.add(lane, firstChunk),
+                          group, laneRows);
+    }
+    side.copyPlaces.push_back(
+        {offset, 0, areAlike ? firstChunk * kChunkBytes : 0});
   }
+}
 
+void BlockEmitter::planLoads(SideRows &side) {
   // Lanes of keys are told by g and t, those of values by t and g.
+  const SidePlan &plan = *side.plan;
   Value group = plan.isKey ? laneRow : laneColumn;
   Value inRow = plan.isKey ? laneColumn : laneRow;
-  int64_t lanesOfRow = plan.isKey ? 4 : 8;
-  int64_t loads = plan.rowBytes / (lanesOfRow * plan.loadBytes);
+  int64_t laneRows = getLaneRows(plan);
+  int64_t loadBytes = (plan.isKey ? 4 : 8) * plan.loadBytes; // of all lanes
+  Value byte = w.mul(inRow, plan.loadBytes);
+  auto build = [&](int64_t row, int64_t load) {
+    Value of = w.add(byte, load * loadBytes);
+    Value firstChunk =
+        w.mul(w.add(w.mul(group, laneRows), row), plan.getChunks());
+    Value chunk = w.add(firstChunk, w.divideUnsigned(of, kChunkBytes));
+    return w.add(buildMoved(w, plan, chunk, group, laneRows),
+                 w.remUnsigned(of, kChunkBytes));
+  };
+  // Where rows are a power of two, what rows and loads add are bits of their
+  // own.
+  bool areBits = llvm::isPowerOf2_64(plan.rowBytes) &&
+                 llvm::isPowerOf2_64(loadBytes) &&
+                 laneRows % plan.getSharedRows() == 0;
+  Value first = build(0, 0);
   for (int64_t row = 0; row != plan.getSharedRows(); ++row) {
-    SmallVector<Value> &offsets = side.loadOffsets.emplace_back();
-    for (int64_t load = 0; load != loads; ++load) {
-      Value byte = w.add(w.mul(inRow, plan.loadBytes),
-                         load * lanesOfRow * plan.loadBytes);
-      Value firstChunk = w.mul(w.add(w.mul(group, laneRows), row), chunks);
-      Value chunk = w.add(firstChunk, w.divideUnsigned(byte, kChunkBytes));
-      offsets.push_back(w.add(buildMoved(w, plan, chunk, group, laneRows),
-                              w.remUnsigned(byte, kChunkBytes)));
+    SmallVector<SlotPlace> &places = side.loadPlaces.emplace_back();
+    for (int64_t load = 0; load != plan.rowBytes / loadBytes; ++load) {
+      int64_t bits = row * plan.rowBytes + load * loadBytes;
+      constexpr int64_t kBankBytes = 128;
+      if (areBits)
+        places.push_back(
+            {first, bits % kBankBytes, bits / kBankBytes * kBankBytes});
+      else
+        places.push_back({build(row, load)});
     }
   }
+}
+
+/// The address of a place, and a constant offset from it.
+std::pair<Value, int64_t> BlockEmitter::locate(const SlotPlace &place,
+                                               Value slot) {
+  Value address = w.add(slot, place.offset);
+  if (place.flip != 0)
+    address = w.bitXor(address, w.i32(place.flip));
+  return {address, place.constant};
 }
 
 std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,
                                                        Value slot, int64_t row,
                                                        int64_t load) {
   int64_t shared = side.plan->getSharedRows();
-  Value offset = side.loadOffsets[row % shared][load];
-  return {w.add(slot, offset), row / shared * shared * side.plan->rowBytes};
+  auto [address, constant] = locate(side.loadPlaces[row % shared][load], slot);
+  return {address, constant + row / shared * shared * side.plan->rowBytes};
 }
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Whether all tokens of the step are of the op.
-Value BlockEmitter::isWhole(Value stepBegin) {
-  Value stepEnd = w.add(stepBegin, plan.stepTokens);
-  return w.bothTrue(w.compare(arith::CmpIPredicate::sge, stepBegin, begin),
-                    w.compare(arith::CmpIPredicate::sle, stepEnd, end));
+/// Starts copying the rows of a step.
+void BlockEmitter::copyStep(const SideRows &side, Value stepBegin, Value slot,
+                            StepKind kind) {
+  if (kind == StepKind::Whole && side.plan->region != TokenRegion::Recent)
+    copyWholeStep(side, stepBegin, slot);
+  else
+    copyRowByRow(side, stepBegin, slot);
+  w.commitCopies();
 }
 
-/// Copies the rows of a step; guarded, those of tokens that are not the op's
-/// become zeros, and nothing is read for them.
-void BlockEmitter::copyRows(const SideRows &side, Value stepBegin, Value slot,
-                            bool guarded) {
+void BlockEmitter::copyWholeStep(const SideRows &side, Value stepBegin,
+                                 Value slot) {
   const SidePlan &plan = *side.plan;
   int64_t chunks = plan.getChunks();
-  bool isScattered = plan.region == TokenRegion::Recent;
-  bool isContiguous = side.rowStride == plan.rowBytes && !isScattered;
-  Value first = isScattered ? side.rowBase
-                            : locateStep(side, stepBegin, side.rowBase,
-                                         side.pageBytes, side.rowStride);
+  Value first = locateStep(side, stepBegin, side.rowBase, side.pageBytes,
+                           side.rowStride, StepKind::Whole);
+  bool isContiguous = side.rowStride == plan.rowBytes;
+  // Otherwise, with rows of a power of two of chunks, the rows of copies are a
+  // constant apart.
+  bool areAlike = kLanes % chunks == 0;
   if (isContiguous)
-    first = w.add(first, w.toI64(w.mul(lane, kChunkBytes)));
-  for (auto [i, offset] : llvm::enumerate(side.copyOffsets)) {
-    Value source = first, size;
-    int64_t sourceOffset = 0;
-    Value chunk = w.add(lane, i * kLanes), row, token;
-    if (guarded || !isContiguous) {
-      row = arith::DivUIOp::create(w.builder, w.loc, chunk, w.i32(chunks));
-      token = w.add(stepBegin, row);
-    }
+    first = w.add(first, w.toI64(laneBytes));
+  else if (areAlike)
+    first = addChunk(first, side, lane);
+  for (auto [i, place] : llvm::enumerate(side.copyPlaces)) {
+    Value source = first;
+    int64_t offset = i * kLanes / chunks * side.rowStride;
     if (isContiguous) {
-      sourceOffset = i * kLanes * kChunkBytes;
-    } else {
-      Value inRow =
-          arith::RemUIOp::create(w.builder, w.loc, chunk, w.i32(chunks));
-      Value rowNumber = isScattered ? getRow(side, token) : row;
-      source = w.add(first, w.mul(w.toI64(rowNumber), side.rowStride));
-      source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
+      offset = i * kLanes * kChunkBytes;
+    } else if (!areAlike) {
+      source = addChunk(first, side, w.add(lane, i * kLanes));
+      offset = 0;
     }
-    if (guarded) {
-      Value isThere =
-          w.bothTrue(w.compare(arith::CmpIPredicate::sge, token, begin),
-                     w.compare(arith::CmpIPredicate::slt, token, end));
-      size = w.select(isThere, w.i32(kChunkBytes), w.i32(0));
-    }
-    w.copyAsync(w.add(slot, offset), 0, source, sourceOffset, size);
+    auto [address, constant] = locate(place, slot);
+    w.copyAsync(address, constant, source, offset);
   }
 }
 
-/// Starts copying a step, nothing if it begins behind the op's tokens.
-void BlockEmitter::copyStep(const SideRows &side, Value stepBegin, Value slot) {
-  auto copy = [&](bool guarded) {
-    return [&, guarded]() -> SmallVector<Value> {
-      copyRows(side, stepBegin, slot, guarded);
-      return {};
-    };
-  };
-  auto copyPart = [&]() -> SmallVector<Value> {
-    w.buildIf(w.compare(arith::CmpIPredicate::slt, stepBegin, end), {},
-              copy(true));
+/// The i64 address of a chunk of a step whose first row is at `first`.
+Value BlockEmitter::addChunk(Value first, const SideRows &side, Value chunk) {
+  Value chunks = w.i32(side.plan->getChunks());
+  Value row = arith::DivUIOp::create(w.builder, w.loc, chunk, chunks);
+  Value inRow = arith::RemUIOp::create(w.builder, w.loc, chunk, chunks);
+  Value address = w.add(first, w.mul(w.toI64(row), side.rowStride));
+  return w.add(address, w.toI64(w.mul(inRow, kChunkBytes)));
+}
+
+/// Copies what is there of a step: rows of tokens that are not the op's become
+/// zeros, and nothing is read for them. Rows need not lie together. A loop,
+/// lest its numbers are all in registers.
+void BlockEmitter::copyRowByRow(const SideRows &side, Value stepBegin,
+                                Value slot) {
+  const SidePlan &plan = *side.plan;
+  int64_t laneRows = getLaneRows(plan);
+  bool isScattered = plan.region == TokenRegion::Recent;
+  Value first = isScattered
+                    ? side.rowBase
+                    : locateStep(side, stepBegin, side.rowBase, side.pageBytes,
+                                 side.rowStride, StepKind::Partial);
+  Value chunks = w.i32(plan.getChunks());
+  auto copy = [&](Value firstChunk, ValueRange) -> SmallVector<Value> {
+    Value chunk = w.add(firstChunk, lane);
+    Value row = arith::DivUIOp::create(w.builder, w.loc, chunk, chunks);
+    Value inRow = arith::RemUIOp::create(w.builder, w.loc, chunk, chunks);
+    Value token = w.add(stepBegin, row);
+    Value place = isScattered ? getRow(side, token) : row;
+    Value source = w.add(first, w.mul(w.toI64(place), side.rowStride));
+    source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
+    Value group =
+        arith::DivUIOp::create(w.builder, w.loc, row, w.i32(laneRows));
+    Value offset = buildMoved(w, plan, chunk, group, laneRows);
+    Value isThere =
+        w.bothTrue(w.compare(arith::CmpIPredicate::sge, token, begin),
+                   w.compare(arith::CmpIPredicate::slt, token, end));
+    w.copyAsync(w.add(slot, offset), 0, source, 0,
+                w.select(isThere, w.i32(kChunkBytes), w.i32(0)));
     return {};
   };
-  w.buildIf(isWhole(stepBegin), {}, copy(false), copyPart);
-  w.commitCopies();
+  w.buildFor(w.i32(0), w.i32(this->plan.stepTokens * plan.getChunks()),
+             w.i32(kLanes), {}, copy);
 }
 
 //===----------------------------------------------------------------------===//
 // Scales
 //===----------------------------------------------------------------------===//
 
-PerToken BlockEmitter::loadWholeScales(const SideRows &side, Value stepBegin,
-                                       bool zeros) {
+PerToken BlockEmitter::loadWhole(const SideRows &side, Value stepBegin,
+                                 bool zeros) {
   const SidePlan &plan = *side.plan;
   int64_t stride = zeros ? side.zeroStride : side.scaleStride;
   Value address =
       locateStep(side, stepBegin, zeros ? side.zeroBase : side.scaleBase,
-                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride);
+                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride,
+                 StepKind::Whole);
   int64_t tokens = this->plan.getLaneTokens();
   address = w.add(address, w.toI64(w.mul(laneRow, tokens * stride)));
   Type type = zeros ? plan.zeroType : plan.scaleType;
@@ -354,24 +430,23 @@ PerToken BlockEmitter::loadWholeScales(const SideRows &side, Value stepBegin,
 }
 
 /// One by one, 0 for tokens that are not the op's.
-PerToken BlockEmitter::loadGuardedScales(const SideRows &side, Value stepBegin,
-                                         bool zeros) {
+PerToken BlockEmitter::loadGuarded(const SideRows &side, Value stepBegin,
+                                   bool zeros, int64_t firstToken,
+                                   int64_t count) {
   const SidePlan &plan = *side.plan;
   int64_t stride = zeros ? side.zeroStride : side.scaleStride;
   Type type = zeros ? plan.zeroType : plan.scaleType;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  PerToken loaded(this->plan.getLaneTokens());
-  // The page of a step that holds a token of the op is there.
   Value address =
       locateStep(side, stepBegin, zeros ? side.zeroBase : side.scaleBase,
-                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride);
-  for (auto [i, values] : llvm::enumerate(loaded)) {
+                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride,
+                 StepKind::Partial);
+  Value laneToken = getToken(stepBegin, 0);
+  PerToken loaded;
+  for (int64_t i = firstToken; i != firstToken + count; ++i) {
     Value row = w.add(w.mul(laneRow, this->plan.getLaneTokens()), i);
-    Value token = w.add(stepBegin, row);
-    Value isThere =
-        w.bothTrue(w.compare(arith::CmpIPredicate::sge, token, begin),
-                   w.compare(arith::CmpIPredicate::slt, token, end));
-    values = w.buildIf(
+    Value isThere = isWithin(i, w.sub(begin, laneToken), w.sub(end, laneToken));
+    loaded.push_back(w.buildIf(
         isThere, SmallVector<Type>(plan.groups, w.builder.getF32Type()),
         [&] {
           Value place = w.add(address, w.mul(w.toI64(row), stride));
@@ -381,28 +456,43 @@ PerToken BlockEmitter::loadGuardedScales(const SideRows &side, Value stepBegin,
                 w.extend(w.loadGlobal(place, group * bytes, type, bytes)));
           return loads;
         },
-        [&] { return SmallVector<Value>(plan.groups, w.f32(0)); });
+        [&] { return SmallVector<Value>(plan.groups, w.f32(0)); }));
   }
   return loaded;
 }
 
-/// The f32 scales or zeros of the lane's tokens in a step.
-PerToken BlockEmitter::loadScales(const SideRows &side, Value stepBegin,
-                                  bool zeros) {
-  int64_t tokens = plan.getLaneTokens(), groups = side.plan->groups;
-  auto flatten = [](const PerToken &values) {
-    SmallVector<Value> flat;
-    for (const SmallVector<Value> &of : values)
-      llvm::append_range(flat, of);
-    return flat;
-  };
-  SmallVector<Value> flat = w.buildIf(
-      isWhole(stepBegin),
-      SmallVector<Type>(tokens * groups, w.builder.getF32Type()),
-      [&] { return flatten(loadWholeScales(side, stepBegin, zeros)); },
-      [&] { return flatten(loadGuardedScales(side, stepBegin, zeros)); });
-  PerToken loaded(tokens);
-  for (auto [i, value] : llvm::enumerate(flat))
-    loaded[i / groups].push_back(value);
+/// Makes zeros what they add to the values of codes.
+static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
+                         TokenScales &of) {
+  FormatInterface format =
+      plan.cache.getFormat().resolve(plan.cache.getHeadDim());
+  for (auto [zeros, scales] : llvm::zip(of.zeros, of.scales))
+    for (auto [zero, scale] : llvm::zip_equal(zeros, scales))
+      zero = format.buildOffset(w.builder, w.loc, scale, zero);
+}
+
+/// Of the lane's tokens in a whole step.
+TokenScales BlockEmitter::loadScales(const SideRows &side, Value stepBegin) {
+  TokenScales loaded;
+  if (side.plan->hasScales())
+    loaded.scales = loadWhole(side, stepBegin, /*zeros=*/false);
+  if (side.plan->zeroType)
+    loaded.zeros = loadWhole(side, stepBegin, /*zeros=*/true);
+  buildOffsets(w, *side.plan, loaded);
+  return loaded;
+}
+
+/// Of some of the lane's tokens in a partial step.
+TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
+                                            Value stepBegin, int64_t firstToken,
+                                            int64_t count) {
+  TokenScales loaded;
+  if (side.plan->hasScales())
+    loaded.scales =
+        loadGuarded(side, stepBegin, /*zeros=*/false, firstToken, count);
+  if (side.plan->zeroType)
+    loaded.zeros =
+        loadGuarded(side, stepBegin, /*zeros=*/true, firstToken, count);
+  buildOffsets(w, *side.plan, loaded);
   return loaded;
 }

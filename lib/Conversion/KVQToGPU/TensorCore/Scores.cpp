@@ -67,13 +67,9 @@ Value BlockEmitter::getToken(Value stepBegin, int64_t laneToken) {
   return w.add(first, laneToken);
 }
 
-/// What a variant makes of a score, before the shift.
-Value BlockEmitter::finishScore(Value score, const PerToken &zeros,
-                                int64_t token, int64_t column,
-                                Value stepBegin) {
-  if (!zeros.empty())
-    for (auto [zero, sum] : llvm::zip_equal(zeros[token], querySums))
-      score = w.fma(zero, sum[column], score);
+/// What variants make of a score, before the shift.
+Value BlockEmitter::applyVariants(Value score, int64_t token, int64_t column,
+                                  Value stepBegin) {
   if (std::optional<APFloat> cap = op.getSoftcap()) {
     // Scores are of base 2.
     double limit = cap->convertToFloat() * llvm::numbers::log2e;
@@ -90,107 +86,116 @@ Value BlockEmitter::finishScore(Value score, const PerToken &zeros,
   return score;
 }
 
-/// The shifted scores of a step, a fragment for each 16 tokens.
-SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
-                                                const PerToken &scales,
-                                                const PerToken &zeros,
-                                                Value stepBegin) {
-  const StoredElement &element = plan.key.element;
-  int64_t wordsPerLoad = plan.key.loadBytes / 4;
-  bool isPlain = zeros.empty() && !op.getSoftcap() && !op.getSlopes();
-  SmallVector<FragmentC> scores;
-  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
-    std::array<Words, 2> words; // of rows g and g + 8
-    for (int64_t h = 0; h != 2; ++h)
-      for (size_t load = 0; load != key.loadOffsets.front().size(); ++load) {
-        auto [address, offset] =
-            getLoadAddress(key, state.keySlot, 2 * fragment + h, load);
-        llvm::append_range(words[h],
-                           w.loadShared(address, offset, 4 * wordsPerLoad));
-      }
-    SmallVector<FragmentC> dots(scoreInits);
-    std::array<SmallVector<std::array<Value, 2>>, 2> planes;
-    for (auto [step, columns] : llvm::zip_equal(plan.keySteps, query)) {
-      FragmentA a;
-      for (int64_t h = 0; h != 2; ++h) {
-        auto [first, second] =
-            unpackPlane(element, words[h][step.word], step.plane);
-        if (element.isExact)
-          second = w.toHalf2(words[h][step.word + 1]);
-        a[h] = first;
-        a[h + 2] = second;
-      }
-      dots[step.group] = w.multiply(a, columns, dots[step.group]);
+/// The query times the codes of 16 tokens, for each group.
+SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
+                                              int64_t fragment) {
+  std::array<Words, 2> words; // of rows g and g + 8
+  for (int64_t h = 0; h != 2; ++h)
+    for (size_t load = 0; load != key.loadPlaces.front().size(); ++load) {
+      auto [address, offset] =
+          getLoadAddress(key, state.keySlot, 2 * fragment + h, load);
+      llvm::append_range(words[h],
+                         w.loadShared(address, offset, plan.key.loadBytes));
     }
-    FragmentC &finished = scores.emplace_back();
-    for (int64_t i = 0; i != 4; ++i) {
-      int64_t token = 2 * fragment + i / 2, column = i % 2;
-      Value score = dots.front()[i];
-      Value shift = state.shift[column];
-      if (isPlain && !scales.empty() && dots.size() == 1) {
-        finished[i] = w.fma(score, scales[token].front(), shift);
-        continue;
-      }
-      if (!scales.empty()) {
-        // The last product is added to the shift where nothing comes between.
-        Value sum = isPlain ? shift : Value();
-        for (auto [scale, dot] : llvm::zip_equal(scales[token], dots))
-          sum = sum ? w.fma(dot[i], scale, sum) : w.fmul(dot[i], scale);
-        score = sum;
-      }
-      score = finishScore(score, zeros, token, column, stepBegin);
-      finished[i] = isPlain && !scales.empty() ? score : w.fadd(score, shift);
+  SmallVector<FragmentC> dots(scoreInits);
+  for (auto [step, columns] : llvm::zip_equal(plan.keySteps, query)) {
+    FragmentA a;
+    for (int64_t h = 0; h != 2; ++h) {
+      auto [first, second] =
+          unpackPlane(plan.key.element, words[h][step.word], step.plane);
+      if (plan.key.element.isExact)
+        second = w.toHalf2(words[h][step.word + 1]);
+      a[h] = first;
+      a[h + 2] = second;
     }
+    dots[step.group] = w.multiply(a, columns, dots[step.group]);
   }
-  return scores;
+  return dots;
 }
 
-/// Whether all columns see all tokens of the step.
-Value BlockEmitter::isSeenWhole(Value stepBegin) {
-  Value whole = isWhole(stepBegin);
-  Value stepEnd = w.add(stepBegin, plan.stepTokens);
-  if (op.getCausal()) // the first query token sees the fewest
-    whole = w.bothTrue(whole, w.compare(arith::CmpIPredicate::sle, stepEnd,
-                                        w.add(w.toI32(op.getPosition()), 1)));
-  if (std::optional<int64_t> window = op.getWindow()) {
-    Value last = w.add(w.toI32(op.getPosition()), op.getQueryTokens() - 1);
-    whole = w.bothTrue(whole, w.compare(arith::CmpIPredicate::sgt, stepBegin,
-                                        w.add(last, -*window)));
+/// The shifted scores of 16 tokens. `scales` and `zeros` are those of its two
+/// tokens of the lane.
+FragmentC BlockEmitter::finishScores(const WarpState &state,
+                                     const SmallVector<FragmentC> &dots,
+                                     const PerToken &scales,
+                                     const PerToken &zeros, Value stepBegin,
+                                     int64_t fragment) {
+  FragmentC finished;
+  for (int64_t i = 0; i != 4; ++i) {
+    int64_t h = i / 2, column = i % 2;
+    // Products are added to the shift where nothing comes between.
+    bool isPlain = !op.getSoftcap() && !op.getSlopes();
+    Value score = isPlain ? state.shift[column] : Value();
+    auto accumulate = [&](Value lhs, Value rhs) {
+      score = score ? w.fma(lhs, rhs, score) : w.fmul(lhs, rhs);
+    };
+    if (scales.empty())
+      score = score ? w.fadd(dots.front()[i], score) : dots.front()[i];
+    else
+      for (auto [scale, dot] : llvm::zip_equal(scales[h], dots))
+        accumulate(dot[i], scale);
+    if (!zeros.empty())
+      for (auto [zero, sum] : llvm::zip_equal(zeros[h], querySums))
+        accumulate(zero, sum[column]);
+    if (!isPlain)
+      score = w.fadd(applyVariants(score, 2 * fragment + h, column, stepBegin),
+                     state.shift[column]);
+    finished[i] = score;
   }
-  return whole;
+  return finished;
+}
+
+/// The shifted scores of a step.
+SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
+                                                Value stepBegin,
+                                                StepKind kind) {
+  TokenScales whole;
+  if (kind == StepKind::Whole)
+    whole = loadScales(key, stepBegin);
+  auto getTokens = [&](const PerToken &all, int64_t fragment) {
+    return all.empty() ? all
+                       : PerToken({all[2 * fragment], all[2 * fragment + 1]});
+  };
+  SmallVector<FragmentC> scores;
+  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
+    SmallVector<FragmentC> dots = emitDots(state, fragment);
+    TokenScales of = {getTokens(whole.scales, fragment),
+                      getTokens(whole.zeros, fragment)};
+    if (kind == StepKind::Partial)
+      of = loadGuardedScales(key, stepBegin, 2 * fragment, 2);
+    scores.push_back(
+        finishScores(state, dots, of.scales, of.zeros, stepBegin, fragment));
+  }
+  return scores;
 }
 
 /// Stands for minus infinity: exp2 of it is 0, and differences of two are no
 /// NaN.
 static constexpr double kHidden = -1e30;
 
+/// Whether `number` is from `first` to `last`, the last one not among them.
+Value BlockEmitter::isWithin(int64_t number, Value first, Value last) {
+  Value constant = w.i32(number);
+  return w.bothTrue(w.compare(arith::CmpIPredicate::sle, first, constant),
+                    w.compare(arith::CmpIPredicate::sgt, last, constant));
+}
+
 /// Makes the scores of hidden tokens such that they do not count.
 void BlockEmitter::hideScores(SmallVector<FragmentC> &scores, Value stepBegin) {
-  SmallVector<Value> flat;
-  for (const FragmentC &fragment : scores)
-    llvm::append_range(flat, fragment);
-  SmallVector<Type> types(flat.size(), w.builder.getF32Type());
-  auto hide = [&] {
-    SmallVector<Value> hidden;
-    for (auto [i, score] : llvm::enumerate(flat)) {
-      Value token = getToken(stepBegin, i / 2);
-      int64_t column = i % 2;
-      Value isSeen =
-          w.compare(arith::CmpIPredicate::sge, token, visibleBegin[column]);
-      if (op.getWindow() && op.getWindowFirst()) {
-        Value isFirst = w.compare(arith::CmpIPredicate::slt, token,
-                                  w.i32(*op.getWindowFirst()));
-        isSeen = w.bothTrue(w.eitherTrue(isSeen, isFirst),
-                            w.compare(arith::CmpIPredicate::sge, token, begin));
+  // Relative to the lane's first token, which the others are a constant from.
+  Value first = getToken(stepBegin, 0);
+  auto getRelative = [&](Value token) { return w.sub(token, first); };
+  for (auto [fragment, of] : llvm::enumerate(scores))
+    for (auto [i, score] : llvm::enumerate(of)) {
+      int64_t token = 2 * fragment + i / 2, column = i % 2;
+      Value isSeen = isWithin(token, getRelative(visibleBegin[column]),
+                              getRelative(visibleEnd[column]));
+      if (std::optional<int64_t> windowFirst =
+              op.getWindow() ? op.getWindowFirst() : std::nullopt) {
+        Value last = w.min(visibleEnd[column], w.i32(*windowFirst));
+        isSeen = w.eitherTrue(
+            isSeen, isWithin(token, getRelative(begin), getRelative(last)));
       }
-      isSeen = w.bothTrue(isSeen, w.compare(arith::CmpIPredicate::slt, token,
-                                            visibleEnd[column]));
-      hidden.push_back(w.select(isSeen, score, w.f32(kHidden)));
+      score = w.select(isSeen, score, w.f32(kHidden));
     }
-    return hidden;
-  };
-  SmallVector<Value> seen = w.buildIf(
-      isSeenWhole(stepBegin), types, [&] { return flat; }, hide);
-  for (auto [i, score] : llvm::enumerate(seen))
-    scores[i / 4][i % 4] = score;
 }

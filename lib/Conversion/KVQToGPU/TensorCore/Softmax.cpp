@@ -23,24 +23,18 @@ static constexpr double kLeastLog2Scale = -60;
 /// Below it a score is that of a hidden token (see Scores.cpp).
 static constexpr double kLeastScore = -1e29;
 
-BlockEmitter::Probabilities
-BlockEmitter::computeProbabilities(const SmallVector<FragmentC> &scores,
-                                   const PerToken &scales) {
-  Probabilities result;
-  for (const FragmentC &fragment : scores) {
-    FragmentC &p = result.plain.emplace_back();
-    for (auto [to, score] : llvm::zip_equal(p, fragment))
-      to = w.exp2(score);
-  }
-  if (scales.empty()) {
-    result.scaled.push_back(result.plain);
-    return result;
-  }
+/// What is multiplied with the values.
+BlockEmitter::ScaledProbabilities
+BlockEmitter::scaleProbabilities(const SmallVector<FragmentC> &probabilities,
+                                 const PerToken &scales) {
+  if (scales.empty())
+    return {probabilities};
   // A hidden token's scale may be NaN, if it is another column's to see.
   bool guards = op.hidesByPosition();
+  ScaledProbabilities result;
   for (int64_t group = 0; group != plan.value.groups; ++group) {
-    SmallVector<FragmentC> &ofGroup = result.scaled.emplace_back();
-    for (auto [f, p] : llvm::enumerate(result.plain)) {
+    SmallVector<FragmentC> &ofGroup = result.emplace_back();
+    for (auto [f, p] : llvm::enumerate(probabilities)) {
       FragmentC &scaled = ofGroup.emplace_back();
       for (int64_t i = 0; i != 4; ++i) {
         scaled[i] = w.fmul(p[i], scales[2 * f + i / 2][group]);
@@ -73,11 +67,30 @@ static Value reduceRows(WarpBuilder &w, Value value, Combine combine) {
   return value;
 }
 
-/// The shift, the sums and the scores after the shift has been replaced, where
-/// that is called for.
-SmallVector<Value> BlockEmitter::rescale(const WarpState &state,
-                                         const SmallVector<FragmentC> &scores,
-                                         const PerToken &scales) {
+/// Adds the probabilities of a step, and with zeros their products, to the
+/// sums.
+void BlockEmitter::addSums(WarpState &state,
+                           const SmallVector<FragmentC> &probabilities,
+                           const PerToken &zeros) {
+  for (const FragmentC &fragment : probabilities)
+    for (auto [i, p] : llvm::enumerate(fragment))
+      state.sum[i % 2] = w.fadd(state.sum[i % 2], p);
+  for (auto [group, sums] : llvm::enumerate(state.zeroSums))
+    for (auto [f, fragment] : llvm::enumerate(probabilities))
+      for (auto [i, p] : llvm::enumerate(fragment)) {
+        Value sum = w.fma(p, zeros[2 * f + i / 2][group], sums[i % 2]);
+        // A hidden token's zero may be NaN.
+        if (op.hidesByPosition())
+          sum = w.select(w.isGreater(p, w.f32(0)), sum, sums[i % 2]);
+        sums[i % 2] = sum;
+      }
+}
+
+/// Replaces the shift of columns where that is called for, and returns what is
+/// to be subtracted from the scores of the step.
+PerColumn BlockEmitter::rescale(WarpState &state,
+                                const SmallVector<FragmentC> &scores,
+                                const PerToken &scales) {
   // The base-2 logarithm of each token's largest scale.
   SmallVector<Value> logs;
   for (const SmallVector<Value> &of : scales)
@@ -107,82 +120,76 @@ SmallVector<Value> BlockEmitter::rescale(const WarpState &state,
         w.select(applies, w.fsub(largest, w.f32(kLog2Target)), w.f32(0));
     factor[column] = w.select(isNew, w.f32(1), w.exp2(w.fneg(change[column])));
   }
-  WarpState next = state;
-  for (int64_t column = 0; column != 2; ++column) {
-    next.shift[column] = w.fsub(state.shift[column], change[column]);
-    next.sum[column] = w.fmul(state.sum[column], factor[column]);
-  }
-  for (PerColumn &sums : next.zeroSums)
-    for (auto [sum, by] : llvm::zip_equal(sums, factor))
-      sum = w.fmul(sum, by);
-  for (SmallVector<FragmentC> *fragments : {&next.acc, &next.rounded})
-    for (FragmentC &fragment : *fragments)
-      for (auto [i, element] : llvm::enumerate(fragment))
-        element = w.fmul(element, factor[i % 2]);
-  SmallVector<Value> results = next.pack();
-  for (const FragmentC &fragment : scores)
-    for (auto [i, score] : llvm::enumerate(fragment))
-      results.push_back(w.fsub(score, change[i % 2]));
-  return results;
+  auto multiply = [&](auto &values) {
+    for (auto [i, value] : llvm::enumerate(values))
+      value = w.fmul(value, factor[i % 2]);
+  };
+  for (auto [shift, by] : llvm::zip_equal(state.shift, change))
+    shift = w.fsub(shift, by);
+  multiply(state.sum);
+  for (PerColumn &sums : state.zeroSums)
+    multiply(sums);
+  for (PerColumn &sums : state.rounded)
+    multiply(sums);
+  for (FragmentC &fragment : state.acc)
+    multiply(fragment);
+  return change;
 }
 
-BlockEmitter::Probabilities
-BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> &scores,
-                          const PerToken &scales) {
-  Probabilities first = computeProbabilities(scores, scales);
-  SmallVector<Value> products;
-  for (const SmallVector<FragmentC> &ofGroup : first.scaled)
-    for (const FragmentC &fragment : ofGroup)
-      llvm::append_range(products, fragment);
-  Value calls = w.isGreater(buildMax(w, products), w.f32(kLimit));
+/// Whether products may be above the limit, by the lane's largest score and its
+/// largest scale, or a column has no shift yet.
+Value BlockEmitter::callsForRescaling(const WarpState &state,
+                                      const SmallVector<FragmentC> &scores,
+                                      const PerToken &scales) {
+  SmallVector<Value> flat, flatScales;
+  for (const FragmentC &fragment : scores)
+    llvm::append_range(flat, fragment);
+  for (const SmallVector<Value> &of : scales)
+    llvm::append_range(flatScales, of);
+  Value bound = w.exp2(buildMax(w, flat));
+  if (!scales.empty())
+    bound = w.fmul(bound, buildMax(w, flatScales));
+  Value calls = w.isGreater(bound, w.f32(kLimit));
   for (Value sum : state.sum)
     calls = w.eitherTrue(calls, arith::CmpFOp::create(w.builder, w.loc,
                                                       arith::CmpFPredicate::OEQ,
                                                       sum, w.f32(0)));
+  return w.anyLane(calls);
+}
 
-  // What probabilities there are is yielded, too, lest they are computed twice.
-  auto flatten = [&](SmallVector<Value> carried, const Probabilities &p) {
-    auto append = [&](const SmallVector<FragmentC> &fragments) {
-      for (const FragmentC &fragment : fragments)
-        llvm::append_range(carried, fragment);
-    };
-    append(p.plain);
-    if (!scales.empty())
-      for (const SmallVector<FragmentC> &ofGroup : p.scaled)
-        append(ofGroup);
-    return carried;
+/// The probabilities times scales of a step, whose sums are added to the state.
+BlockEmitter::ScaledProbabilities
+BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
+                          const TokenScales &scales) {
+  auto flatten = [&](const WarpState &state,
+                     const SmallVector<FragmentC> &scores) {
+    SmallVector<Value> values = state.pack();
+    for (const FragmentC &fragment : scores)
+      llvm::append_range(values, fragment);
+    return values;
   };
-  SmallVector<Value> unchanged = flatten(state.pack(), first);
-  SmallVector<Type> types;
-  for (Value value : unchanged)
-    types.push_back(value.getType());
-  size_t carried = state.pack().size();
+  SmallVector<Value> unchanged = flatten(state, scores);
+  SmallVector<Type> types(unchanged.size());
+  for (auto [type, value] : llvm::zip_equal(types, unchanged))
+    type = value.getType();
   auto replace = [&] {
-    SmallVector<Value> results = rescale(state, scores, scales);
+    WarpState next = state;
+    PerColumn change = rescale(next, scores, scales.scales);
     SmallVector<FragmentC> shifted(scores);
-    for (auto [i, score] :
-         llvm::enumerate(ArrayRef(results).drop_front(carried)))
-      shifted[i / 4][i % 4] = score;
-    results.truncate(carried);
-    return flatten(results, computeProbabilities(shifted, scales));
+    for (FragmentC &fragment : shifted)
+      for (auto [i, score] : llvm::enumerate(fragment))
+        score = w.fsub(score, change[i % 2]);
+    return flatten(next, shifted);
   };
   SmallVector<Value> results =
-      w.buildIf(w.anyLane(calls), types, replace, [&] { return unchanged; });
+      w.buildIf(callsForRescaling(state, scores, scales.scales), types, replace,
+                [&] { return unchanged; });
+  size_t carried = state.pack().size();
   state.unpack(ArrayRef(results).take_front(carried));
   ArrayRef<Value> rest = ArrayRef(results).drop_front(carried);
-  auto take = [&](SmallVector<FragmentC> &fragments) {
-    for (FragmentC &fragment : fragments)
-      for (Value &element : fragment)
-        element = rest.consume_front();
-  };
-  take(first.plain);
-  if (scales.empty())
-    first.scaled = {first.plain};
-  else
-    for (SmallVector<FragmentC> &ofGroup : first.scaled)
-      take(ofGroup);
-  for (const FragmentC &fragment : first.plain)
-    for (auto [i, p] : llvm::enumerate(fragment))
-      state.sum[i % 2] = w.fadd(state.sum[i % 2], p);
-  return first;
+  for (FragmentC &fragment : scores)
+    for (Value &element : fragment)
+      element = w.exp2(rest.consume_front());
+  addSums(state, scores, scales.zeros);
+  return scaleProbabilities(scores, scales.scales);
 }

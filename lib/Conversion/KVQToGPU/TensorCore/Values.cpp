@@ -23,29 +23,30 @@ static Value mergeHalves(WarpBuilder &w, Value first, Value second,
 }
 
 void BlockEmitter::emitValues(WarpState &state,
-                              const Probabilities &probabilities) {
+                              const ScaledProbabilities &probabilities) {
   const StoredElement &element = plan.value.element;
   int64_t laneTokens = plan.getLaneTokens();
+  // Every row of a product with ones is the sum.
+  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
+  SmallVector<FragmentC> sums(state.rounded.size(), none);
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
     SmallVector<FragmentB> columns;
-    for (const SmallVector<FragmentC> &ofGroup : probabilities.scaled) {
+    for (const SmallVector<FragmentC> &ofGroup : probabilities) {
       const FragmentC &p = ofGroup[fragment];
       columns.push_back({w.transpose(w.packHalf2(p[0], p[1])),
                          w.transpose(w.packHalf2(p[2], p[3]))});
     }
-    if (!state.rounded.empty())
-      for (auto [sum, column] : llvm::zip_equal(state.rounded, columns)) {
-        Value one = w.half2(1);
-        sum = w.multiply({one, one, one, one}, column, sum);
-      }
+    for (auto [sum, column] : llvm::zip(sums, columns)) {
+      Value one = w.half2(1);
+      sum = w.multiply({one, one, one, one}, column, sum);
+    }
     // Words of tokens 2t, 2t + 1 and those 8 rows of the fragment on.
     std::array<std::array<Words, 2>, 2> words;
     for (int64_t h = 0; h != 2; ++h)
       for (int64_t e = 0; e != 2; ++e)
-        for (size_t load = 0; load != value.loadOffsets.front().size();
-             ++load) {
+        for (size_t load = 0; load != value.loadPlaces.front().size(); ++load) {
           auto [address, offset] = getLoadAddress(
               value, state.valueSlot, e * laneTokens + 2 * fragment + h, load);
           llvm::append_range(
@@ -69,6 +70,9 @@ void BlockEmitter::emitValues(WarpState &state,
       acc = w.multiply(a, columns[step.group], acc);
     }
   }
+  for (auto [total, sum] : llvm::zip_equal(state.rounded, sums))
+    for (auto [i, of] : llvm::enumerate(total))
+      of = w.fadd(of, sum[i]);
 }
 
 /// Takes what codes are off by off the accumulators, before it grows so that
@@ -81,6 +85,6 @@ void BlockEmitter::takeOffsetsOff(WarpState &state) {
     for (auto [i, element] : llvm::enumerate(acc))
       element = w.fma(offset, state.rounded[step.group][i % 2], element);
   }
-  for (FragmentC &sums : state.rounded)
+  for (PerColumn &sums : state.rounded)
     sums.fill(w.f32(0));
 }
