@@ -50,7 +50,8 @@ public:
   }
 
   llvm::Expected<void *> allocate(size_t bytes) override {
-    void *memory = std::aligned_alloc(kAlignment, llvm::alignTo(bytes, kAlignment));
+    void *memory =
+        std::aligned_alloc(kAlignment, llvm::alignTo(bytes, kAlignment));
     if (!memory)
       return llvm::createStringError("no memory for " + llvm::Twine(bytes) +
                                      " bytes");
@@ -82,7 +83,8 @@ llvm::Expected<std::unique_ptr<EmulatedKernels>>
 EmulatedKernels::create(std::unique_ptr<llvm::Module> module,
                         std::unique_ptr<llvm::LLVMContext> context,
                         size_t maxSharedBytes) {
-  auto emulated = emulator::Module::create(std::move(module), std::move(context));
+  auto emulated =
+      emulator::Module::create(std::move(module), std::move(context));
   if (!emulated)
     return emulated.takeError();
   return std::unique_ptr<EmulatedKernels>(

@@ -30,7 +30,7 @@ llvm::Error kvq::lowerForGPU(ModuleOp module,
 
 llvm::Error kvq::lowerForGPUToFit(ModuleOp module,
                                   NVVMPipelineOptions &options) {
-  constexpr int64_t kFewestTokens = 16;
+  constexpr int64_t kFewestTokens = 8;
   std::string reason; // of the first try: what is wrong may not be the tile
   for (int64_t tokens = options.tileTokens; tokens >= kFewestTokens;
        tokens /= 2) {

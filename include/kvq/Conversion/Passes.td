@@ -338,7 +338,9 @@ def ExternalizeSharedMemoryPass : Pass<"kvq-externalize-shared-memory"> {
   let description = [{
     The global that upstream's lowering makes of `gpu.dynamic_shared_memory` is
     internal, so that code generation gives it a size of its own: a byte. It becomes a
-    declaration, whose size the launch sets.
+    declaration, whose size the launch sets. Other shared memory is aligned to 16
+    bytes: LLVM's optimizations take that for granted of arrays without an alignment,
+    but code generation writes that of an element.
 
     Of test/Conversion/KVQToGPU/externalize-shared-memory.mlir:
 
