@@ -20,12 +20,13 @@ Thread *mlir::kvq::emulator::getCurrentThread() { return currentThread; }
 
 static unsigned getNumThreads(Dim3 size) { return size.x * size.y * size.z; }
 
-Block::Block(const Program &program, const Kernel &kernel, Dim3 grid,
-             Dim3 block, size_t dynamicSharedBytes, void **parameters,
+Block::Block(const Program &program, const Kernel &kernel,
+             const Allocations &allocations, Dim3 grid, Dim3 block,
+             size_t dynamicSharedBytes, void **parameters,
              const LaunchOptions &options)
-    : program(program), kernel(kernel), gridSize(grid), blockSize(block),
-      dynamicSharedBytes(dynamicSharedBytes), parameters(parameters),
-      options(options), threads(getNumThreads(block)),
+    : program(program), kernel(kernel), allocations(allocations),
+      gridSize(grid), blockSize(block), dynamicSharedBytes(dynamicSharedBytes),
+      parameters(parameters), options(options), threads(getNumThreads(block)),
       warps((threads.size() + kWarpSize - 1) / kWarpSize),
       caches(program.numCaches), clocks(threads.size()),
       shared(*this, kernel.staticSharedBytes + dynamicSharedBytes,

@@ -11,15 +11,12 @@
 
 #include <algorithm>
 #include <mutex>
-#include <shared_mutex>
-#include <vector>
 
 using namespace mlir::kvq::emulator;
 
 namespace {
-/// Few, and may overlap: views of the same array are registered one by one.
 struct Registry {
-  std::shared_mutex mutex;
+  std::mutex mutex;
   std::vector<Allocation> allocations;
 };
 } // namespace
@@ -31,14 +28,14 @@ static Registry &getRegistry() {
 
 void GlobalMemory::add(const void *address, size_t bytes, bool isWritable) {
   Registry &registry = getRegistry();
-  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  std::lock_guard<std::mutex> lock(registry.mutex);
   registry.allocations.push_back(
       {reinterpret_cast<uint64_t>(address), bytes, isWritable});
 }
 
 void GlobalMemory::remove(const void *address) {
   Registry &registry = getRegistry();
-  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  std::lock_guard<std::mutex> lock(registry.mutex);
   auto &allocations = registry.allocations;
   auto found = std::find_if(allocations.begin(), allocations.end(),
                             [&](const Allocation &allocation) {
@@ -49,12 +46,16 @@ void GlobalMemory::remove(const void *address) {
     allocations.erase(found);
 }
 
-bool mlir::kvq::emulator::findAllocation(uint64_t address, uint64_t bytes,
-                                         bool isWrite, Allocation &allocation) {
+Allocations::Allocations() {
   Registry &registry = getRegistry();
-  std::shared_lock<std::shared_mutex> lock(registry.mutex);
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  allocations = registry.allocations;
+}
+
+bool Allocations::find(uint64_t address, uint64_t bytes, bool isWrite,
+                       Allocation &allocation) const {
   allocation = {};
-  for (const Allocation &candidate : registry.allocations) {
+  for (const Allocation &candidate : allocations) {
     if (candidate.begin > address)
       continue;
     uint64_t offset = address - candidate.begin;

@@ -9,6 +9,7 @@
 #define KVQ_LIB_EMULATOR_GLOBALMEMORY_H
 
 #include <cstdint>
+#include <vector>
 
 namespace mlir::kvq::emulator {
 
@@ -17,11 +18,21 @@ struct Allocation {
   bool isWritable = false;
 };
 
-/// Finds an allocation that has all of `bytes` bytes at `address`, a writable
-/// one if `isWrite`. If there is none, returns false and the nearest allocation
-/// below the address or around it, if any.
-bool findAllocation(uint64_t address, uint64_t bytes, bool isWrite,
-                    Allocation &allocation);
+/// What is registered when a launch begins.
+class Allocations {
+public:
+  Allocations();
+
+  /// Finds an allocation that has all of `bytes` bytes at `address`, a writable
+  /// one if `isWrite`. If there is none, returns false and the nearest
+  /// allocation below the address or around it, if any.
+  bool find(uint64_t address, uint64_t bytes, bool isWrite,
+            Allocation &allocation) const;
+
+private:
+  /// Few, and they may overlap: views of an array are registered one by one.
+  std::vector<Allocation> allocations;
+};
 
 } // namespace mlir::kvq::emulator
 

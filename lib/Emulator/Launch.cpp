@@ -103,9 +103,11 @@ llvm::Error mlir::kvq::emulator::launchKernel(const Program &program,
                  std::minstd_rand(options.seed + 1));
   }
 
+  Allocations allocations;
   auto work = [&] {
-    Block block(program, kernel, gridSize, blockSize, dynamicSharedBytes,
-                const_cast<void **>(parameters.data()), options);
+    Block block(program, kernel, allocations, gridSize, blockSize,
+                dynamicSharedBytes, const_cast<void **>(parameters.data()),
+                options);
     if (!block.hasStacks())
       return grid.fail(0, "kernel '" + kernel.name +
                               "': no memory for the stacks of its threads");

@@ -17,6 +17,7 @@
 #include "Barriers.h"
 #include "Clocks.h"
 #include "Fiber.h"
+#include "GlobalMemory.h"
 #include "MBarriers.h"
 #include "Program.h"
 #include "SharedMemory.h"
@@ -101,7 +102,8 @@ struct Warp {
 };
 
 struct Block {
-  Block(const Program &program, const Kernel &kernel, Dim3 grid, Dim3 block,
+  Block(const Program &program, const Kernel &kernel,
+        const Allocations &allocations, Dim3 grid, Dim3 block,
         size_t dynamicSharedBytes, void **parameters,
         const LaunchOptions &options);
 
@@ -127,6 +129,7 @@ struct Block {
 
   const Program &program;
   const Kernel &kernel;
+  const Allocations &allocations;
   const Dim3 gridSize, blockSize;
   const size_t dynamicSharedBytes;
   void **const parameters;

@@ -7,7 +7,6 @@
 
 #include "Machine.h"
 
-#include "GlobalMemory.h"
 #include "MemoryAccess.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -50,7 +49,7 @@ void mlir::kvq::emulator::checkGlobal(Thread &thread, const Site &site,
                                       uint64_t address, uint64_t bytes,
                                       uint32_t alignment, bool isWrite) {
   Allocation allocation;
-  if (!findAllocation(address, bytes, isWrite, allocation))
+  if (!thread.block->allocations.find(address, bytes, isWrite, allocation))
     failOutOfBounds(thread, site, address, bytes, isWrite, allocation);
   checkAlignment(thread, site, address, alignment);
 }
@@ -90,7 +89,8 @@ void mlir::kvq::emulator::kvq_emulator_check(Thread *thread, const Site *site,
                          site->isWrite))
     return;
   Allocation allocation;
-  if (!findAllocation(address, site->bytes, site->isWrite, allocation))
+  if (!thread->block->allocations.find(address, site->bytes, site->isWrite,
+                                       allocation))
     failOutOfBounds(*thread, *site, address, site->bytes, site->isWrite,
                     allocation);
   checkAlignment(*thread, *site, address, site->alignment);

@@ -51,6 +51,8 @@ static Result lookUpBarrier(StringRef name) {
 static Result lookUpWarpOperation(StringRef name) {
   if (name == "bar.warp.sync")
     return Operation{synchronizeWarp};
+  if (name == "nanosleep")
+    return Operation{sleep};
   if (name == "elect.sync")
     return Operation{elect};
   if (name.consume_front("shfl.sync.")) {

@@ -31,8 +31,11 @@ public:
 
   /// Where offset 0 would lie.
   char *getBase() const { return base; }
+  /// Whether a generic address is one of shared memory. What is on this machine
+  /// below its first byte is not.
   bool contains(uint64_t address) const {
-    return address - reinterpret_cast<uint64_t>(base) < end;
+    return address - reinterpret_cast<uint64_t>(base) - kSharedBegin <
+           end - kSharedBegin;
   }
 
   /// Check an access and record it; return where the bytes lie.

@@ -324,3 +324,10 @@ void mlir::kvq::emulator::elect(Thread &thread, const Site &site, Slot *results,
         });
       });
 }
+
+void mlir::kvq::emulator::sleep(Thread &thread, const Site &site, Slot *results,
+                                const Slot *arguments) {
+  // Another block may do it, too, so it is no deadlock.
+  ++thread.block->numEvents;
+  thread.block->suspend(thread, ThreadState::Polling, &site);
+}

@@ -82,6 +82,9 @@ void reduxFloat(Thread &thread, const Site &site, Slot *results,
 /// size: bytes of the value; flag: whether all must match.
 void match(Thread &thread, const Site &site, Slot *results,
            const Slot *arguments);
+/// `nanosleep`: another thread may do what this one waits for.
+void sleep(Thread &thread, const Site &site, Slot *results,
+           const Slot *arguments);
 void elect(Thread &thread, const Site &site, Slot *results,
            const Slot *arguments);
 
