@@ -75,3 +75,11 @@ def output_array(out: Any, shape: tuple[int, ...], device: Device | None = None,
     if out.shape != shape or out.dtype != np.float32:
         raise _kvq.Error(f"expected out as float32 of shape {shape}, got {out.dtype} of shape {out.shape}")
     return out
+
+
+def check_threads(threads: int, device: object | None = None) -> None:
+    """Raises `Error` for fewer threads than one, and for several with a device, which has its own."""
+    if threads < 1:
+        raise _kvq.Error(f"expected at least 1 thread, got {threads}")
+    if device is not None and threads != 1:
+        raise _kvq.Error(f"expected 1 thread with a device, which has its own, got {threads}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _kvq
-from .arguments import Array, check_type, element_text, on, operand, output_array
+from .arguments import Array, check_threads, check_type, element_text, on, operand, output_array
 from .cache import Cache
 from .compiler import kernel
 from .cuda_arrays import Taken
@@ -291,8 +291,7 @@ def attention(
     _check_shapes(q, k, values)
     if splits is not None and splits < 1:
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
-    if threads < 1:
-        raise _kvq.Error(f"expected at least 1 thread, got {threads}")
+    check_threads(threads)
     if schedule is not None:
         check_type("schedule", schedule, Schedule)
     if schedule is not None and splits is not None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from . import _kvq
-from .arguments import check_type, element_text, on, operand, output_array
+from .arguments import check_threads, check_type, element_text, on, operand, output_array
 from .cache_types import assign_layout, cache_type, has_window
 from .checks import (
     check_border,
@@ -227,6 +227,7 @@ class Cache(Placed):
         *,
         starts: Sequence[int] | None = None,
         count_saturated: bool = False,
+        threads: int = 1,
     ) -> np.ndarray | None:
         """Quantizes and stores new tokens x [batch, kv_heads, tokens, head_dim], float16, bfloat16 or
         float32.
@@ -237,14 +238,17 @@ class Cache(Placed):
 
         count_saturated: return how many of the elements that this call quantizes their codes cannot hold, int64
         [batch, kv_heads]; tokens that wait in a window are counted when they leave it. Exact formats have no codes.
+        threads: how many work on the call, each on sequences, KV heads and, without a window or a ring, tokens of its
+        own. More than one needs LLVM's OpenMP library. The bytes are the same for any number.
 
         Raises `Error`, a ValueError, with what was expected and found, and writes nothing then: for a wrong shape,
-        counts beyond the tokens, a sequence that would outgrow the capacity, a pool without enough free pages, a page
+        counts beyond the tokens, fewer threads than 1, a sequence that would outgrow the capacity, a pool without enough free pages, a page
         that the given table does not have. TypeError for another dtype.
         """
         device = self._device_for(x)
         x = on(device, "the tokens", x)
         element = element_text("the tokens", x)
+        check_threads(threads, device)
         if count_saturated and self.format.is_exact:
             raise _kvq.Error("codes = none keeps elements exact: there is nothing that saturates")
         packed = starts is not None
@@ -261,31 +265,33 @@ class Cache(Placed):
             self._pages is not None,
             packed,
             bool(count_saturated),
+            openmp=threads > 1,
             device=device,
         )
         flushed = (self._counts("_flushed"),) if self.has_window else ()
         where = (*self._tables, bounds) if packed else (bounds, *self._tables)
         saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
         arguments = (operand(x), *self._arrays, self._counts("_lengths"), *flushed, *where, *saturated)
-        compiled.invoke("append", arguments)
+        compiled.invoke("append", arguments, None if threads == 1 else threads)
         self._flushed = self._flushed_after(new)
         self._lengths += new
         for each in self._rings:
             each.advance(self._lengths, self._flushed)
         return saturated[0] if saturated else None
 
-    def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int]) -> None:
+    def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int], *, threads: int = 1) -> None:
         """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool.
 
-        A slot is page * page size + row. A negative slot leaves its token out; the last token for a slot stays.
-        lengths: the tokens of each sequence from now on. For caches with a given page table, groups of one token and
+        A slot is page * page size + row, of one token at most. A negative slot leaves its token out.
+        lengths: the tokens of each sequence from now on. threads: as for append. For caches with a given page table, groups of one token and
         no exact windows; that the slots are those of the table's pages is up to the caller. Raises `Error`, a
         ValueError, with what was expected and found, and writes nothing then: for another cache, a wrong shape, a slot
-        beyond the pool, a length beyond the capacity.
+        beyond the pool or given twice, a length beyond the capacity.
         """
         device = self._device_for(x)
         x = on(device, "the tokens", x)
         element = element_text("the tokens", x)
+        check_threads(threads, device)
         if self._pages is None or not self._pages.is_given:
             raise _kvq.Error("expected a cache with a given page table: slots are rows of its pages")
         check_packed(self, x)
@@ -294,11 +300,16 @@ class Cache(Placed):
             raise _kvq.Error(f"expected {len(x)} integer slots, got {found.dtype} of shape {found.shape}")
         if found.size and found.max() >= self._pages.pages * self.page:
             raise _kvq.Error(f"expected slots below {self._pages.pages * self.page}, got {found.max()}")
+        slot, times = np.unique(found[found >= 0], return_counts=True)
+        if times.size and times.max() > 1:
+            raise _kvq.Error(f"expected slots of one token each, got slot {slot[times > 1][0]} for {times.max()}")
         kept = check_lengths(self, lengths)
         if kept.max() > self.capacity:
             raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
-        compiled = kernel(_append_ir.store, (self.kv_heads, self.head_dim), element, self.dynamic_type, device=device)
-        compiled.invoke("append", (operand(x), *self._arrays, found.astype(np.int64)))
+        signature = (self.kv_heads, self.head_dim), element, self.dynamic_type
+        compiled = kernel(_append_ir.store, *signature, openmp=threads > 1, device=device)
+        arguments = (operand(x), *self._arrays, found.astype(np.int64))
+        compiled.invoke("append", arguments, None if threads == 1 else threads)
         self._lengths[:] = kept
         self._flushed[:] = 0 if self.format.is_exact else kept
         for each in self._rings:

@@ -20,7 +20,7 @@ class Launcher:
     def __init__(self, compiled: Any, device: Device) -> None:
         self._compiled, self._device = compiled, device
 
-    def invoke(self, name: str, arguments: tuple[Any, ...]) -> None:
+    def invoke(self, name: str, arguments: tuple[Any, ...], threads: None = None) -> None:
         self._device.invoke(self._compiled, name, arguments)
 
 

@@ -2,8 +2,8 @@
 // RUN: kvq-opt %s -kvq-cpu-pipeline | FileCheck %s --check-prefix=ONE
 
 // Work items are dealt out, sequences, heads and splits alike; each thread has
-// scratch of its own. Merging the splits is a second loop. An append has no work
-// items.
+// scratch of its own. Merging the splits is a second loop. Those of an append are
+// sequences, heads and a few tokens each.
 
 #f = #kvq.format<codes = i8, group = [1, 32], scale = f16>
 !c = !kvq.cache<2x8x?x64xf16, #f>
@@ -11,7 +11,10 @@
 // ONE-NOT: omp
 
 // CHECK-LABEL: llvm.func @append(
-// CHECK-NOT:     omp
+// CHECK:         omp.parallel {
+// CHECK-NOT:       llvm.intr.stacksave
+// CHECK:           omp.wsloop schedule(dynamic) {
+// CHECK-NEXT:        omp.loop_nest ({{.*}}) : i64 = {{.*}} collapse(3)
 // CHECK-LABEL: llvm.func @attention(
 // CHECK:         omp.parallel {
 // CHECK-NEXT:      llvm.alloca

@@ -20,7 +20,8 @@ module attributes {kvq.policy = #kvq.policy<
   // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
   // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
   // CHECK:         %[[K1:.*]] = kvq.append ins(%[[X]] : tensor<1x8x1x128xf16>) lengths(%[[N]] : tensor<1xi64>) flushed(%[[F]] : tensor<1xi64>) into(%[[K]] : !cache) -> !cache
-  // CHECK:         %[[OLD:.*]] = tensor.extract %[[F]]
+  // CHECK:         %[[F2:.*]] = kvq.forall (%{{.*}}) in ({{.*}}) inits(%[[F1:.*]] = %[[F]] :
+  // CHECK:         %[[OLD:.*]] = tensor.extract %[[F1]]
   // CHECK:         %[[LENGTH:.*]] = tensor.extract %[[N]]
   // CHECK:         %[[BEFORE:.*]] = arith.index_cast %[[LENGTH]] : i64 to index
   // CHECK:         %[[BEYOND:.*]] = arith.addi %[[BEFORE]], %c-31 : index
@@ -29,9 +30,9 @@ module attributes {kvq.policy = #kvq.policy<
   // CHECK:         %[[ROWS:.*]] = arith.muli %[[GROUPS]], %[[C32]] : index
   // CHECK:         %[[NEW:.*]] = arith.index_cast %[[ROWS]] : index to i64
   // CHECK:         %[[MOST:.*]] = arith.maxsi %[[OLD]], %[[NEW]] : i64
-  // CHECK:         %[[F1:.*]] = tensor.insert %[[MOST]] into %[[F]]
-  // CHECK:         %[[O:.*]] = kvq.attention ins(%[[Q]], %[[K1]], %[[V]] : tensor<1x32x1x128xf32>, !cache, !cache1) lengths(%[[AFTER]] : tensor<1xi64>) key_flushed(%[[F1]] : tensor<1xi64>) outs(%[[OUT]]
-  // CHECK:         return %[[O]], %[[K1]], %[[F1]]
+  // CHECK:         tensor.insert %[[MOST]] into %[[F1]]
+  // CHECK:         %[[O:.*]] = kvq.attention ins(%[[Q]], %[[K1]], %[[V]] : tensor<1x32x1x128xf32>, !cache, !cache1) lengths(%[[AFTER]] : tensor<1xi64>) key_flushed(%[[F2]] : tensor<1xi64>) outs(%[[OUT]]
+  // CHECK:         return %[[O]], %[[K1]], %[[F2]]
   func.func @decode(%x: tensor<1x8x1x128xf16>, %q: tensor<1x32x1x128xf32>,
                     %k: !exact {kvq.layer = 3}, %v: !exact {kvq.layer = 3},
                     %n: tensor<1xi64>, %after: tensor<1xi64>,
@@ -65,7 +66,7 @@ module attributes {kvq.policy = #kvq.policy<
   // CHECK-SAME:    %[[V0:.*]]: !cache1, %[[F0:.*]]: tensor<2xi64>, %[[V1:.*]]: !cache2,
   // CHECK:         %[[X0:.*]] = tensor.extract_slice %[[X:.*]][0, 0, 0, 0] [2, 2, 3, 64] [1, 1, 1, 1]
   // CHECK:         %[[W0:.*]] = kvq.append ins(%[[X0]] : tensor<2x2x3x64xf16>) lengths(%[[N:.*]] : tensor<2xi64>) flushed(%[[F0]] : tensor<2xi64>) counts(%[[NEW:.*]] : tensor<2xi64>) into(%[[V0]] : !cache1) -> !cache1
-  // CHECK:         %[[F1:.*]] = scf.for %[[B:.*]] = {{.*}} iter_args(%[[FB:.*]] = %[[F0]])
+  // CHECK:         %[[F1:.*]] = kvq.forall (%[[B:[a-z0-9]+]]) in ({{.*}}) inits(%[[FB:.*]] = %[[F0]] :
   // CHECK:           tensor.extract %[[NEW]][%[[B]]]
   // CHECK:         %[[X1:.*]] = tensor.extract_slice %[[X]][0, 2, 0, 0] [2, 2, 3, 64] [1, 1, 1, 1]
   // CHECK:         %[[W1:.*]] = kvq.append ins(%[[X1]] : tensor<2x2x3x64xf16>) lengths(%[[N]] : tensor<2xi64>) counts(%[[NEW]] : tensor<2xi64>) into(%[[V1]] : !cache2) -> !cache2
@@ -147,7 +148,7 @@ module attributes {kvq.policy = #kvq.policy<
     // CHECK: %[[EMPTY:.*]] = kvq.empty(%{{.*}}) : !cache
     %empty = kvq.empty(%steps) : !exact
     // CHECK: %[[COPY:.*]] = kvq.reorder ins(%[[LOOP]]#0 : !cache) sources(%[[SOURCES:.*]] : tensor<2xi64>) lengths(%{{.*}}) flushed(%[[LOOP]]#1 : tensor<2xi64>) into(%[[EMPTY]] : !cache) -> !cache
-    // CHECK: %[[FLUSHED:.*]] = scf.for {{.*}} iter_args
+    // CHECK: %[[FLUSHED:.*]] = kvq.forall
     // CHECK:   %[[OLD:.*]] = tensor.extract
     // CHECK:   tensor.extract %[[SOURCES]]
     // CHECK:   %[[IS_COPIED:.*]] = arith.cmpi sge
@@ -184,7 +185,7 @@ module attributes {kvq.policy = #kvq.policy<
   // CHECK-SAME:    %[[C0:.*]]: !cache {kvq.side = #kvq.side<keys>}, %[[F:.*]]: tensor<2xi64>, %[[C1:.*]]: !cache1 {kvq.side = #kvq.side<keys>}, %[[X:.*]]: tensor<?x4x64xf16>,
   // CHECK:         %[[X0:.*]] = tensor.extract_slice %[[X]][0, 0, 0] [%{{.*}}, 2, 64] [1, 1, 1]
   // CHECK:         kvq.append ins(%[[X0]] : tensor<?x2x64xf16>) lengths(%{{.*}}) flushed(%[[F]] : tensor<2xi64>) pages(%[[T:.*]] : tensor<2x8xi64>) starts(%[[S:.*]] : tensor<3xi64>)
-  // CHECK:         scf.for %[[B:.*]] = {{.*}} iter_args
+  // CHECK:         kvq.forall (%[[B:[a-z0-9]+]]) in
   // CHECK:           %[[NEXT:.*]] = arith.addi %[[B]], %c1
   // CHECK:           tensor.extract %[[S]][%[[NEXT]]]
   // CHECK:           tensor.extract %[[S]][%[[B]]]

@@ -17,21 +17,22 @@
 // CHECK-DAG:     %[[C95:.*]] = arith.constant 95 : index
 // CHECK-DAG:     %[[LARGEST:.*]] = arith.constant 6.550400e+04 : f32
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant -6.550400e+04 : f32
-// CHECK:         scf.for %[[B:.*]] = %[[C0]] to %{{.*}} step %[[C1]] iter_args(%{{.*}} = %[[CODES]], %{{.*}} = %[[SCALES]], %{{.*}} = %[[ZEROS]], %{{.*}} = %[[FIRST]], %{{.*}} = %[[RECENT]])
+// CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : index
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]]) in (%[[C2]], %[[C3]]) inits(%[[CODES1:.*]] = %[[CODES]], %[[SCALES1:.*]] = %[[SCALES]], %[[ZEROS1:.*]] = %[[ZEROS]], %[[FIRST1:.*]] = %[[FIRST]], %[[RECENT1:.*]] = %[[RECENT]] :
 
-// What each sequence holds before and after.
+// What the sequence holds before and after.
 // CHECK:           %[[LENGTH64:.*]] = tensor.extract %[[LENGTHS]][%[[B]]]
 // CHECK:           %[[LENGTH:.*]] = arith.index_cast %[[LENGTH64]]
 // CHECK:           %[[COUNT:.*]] = tensor.dim %[[X]], %{{.*}}
 // CHECK:           %[[NEW:.*]] = arith.addi %[[LENGTH]], %[[COUNT]]
+// CHECK:           %[[FLUSHED64:.*]] = tensor.extract %[[FLUSHED]][%[[B]]]
+// CHECK:           %[[OLD_FLUSHED:.*]] = arith.index_cast %[[FLUSHED64]]
 // CHECK:           %[[BEYOND:.*]] = arith.subi %[[NEW]], %[[C68]]
 // CHECK:           %[[MAX:.*]] = arith.maxsi %[[BEYOND]], %[[C0]]
 // CHECK:           %[[DIV:.*]] = arith.divui %[[MAX]], %[[C32]]
 // CHECK:           %[[LEAVING:.*]] = arith.muli %[[DIV]], %[[C32]]
-// CHECK:           %[[FLUSHED64:.*]] = tensor.extract %[[FLUSHED]][%[[B]]]
-// CHECK:           %[[OLD_FLUSHED:.*]] = arith.index_cast %[[FLUSHED64]]
 // CHECK:           %[[NEW_FLUSHED:.*]] = arith.maxsi %[[OLD_FLUSHED]], %[[LEAVING]]
-// CHECK:           scf.for %[[H:.*]] = %[[C0]] to %{{.*}} step %[[C1]] iter_args(%[[CODES1:.*]] = %{{.*}}, %[[SCALES1:.*]] = %{{.*}}, %[[ZEROS1:.*]] = %{{.*}}, %[[FIRST1:.*]] = %{{.*}}, %[[RECENT1:.*]] = %{{.*}})
 
 // 1. The first tokens, rounded.
 // CHECK:             %[[FIRST_END:.*]] = arith.minsi %[[NEW]], %[[C4]]
@@ -84,7 +85,7 @@
 // CHECK:               %[[OFFSET:.*]] = arith.subi %[[T]], %[[C4]]
 // CHECK:               %[[SLOT:.*]] = arith.remui %[[OFFSET]], %[[C95]]
 // CHECK:               tensor.insert_slice %{{.*}} into %[[RECENT3]][%[[B]], %[[H]], %[[SLOT]], 0] [1, 1, 1, 64]
-// CHECK:             scf.yield %[[STORED]]#0, %[[STORED]]#1, %[[STORED]]#2, %[[FIRST2]], %[[RECENT2]]
+// CHECK:             kvq.yield %[[STORED]]#0, %[[STORED]]#1, %[[STORED]]#2, %[[FIRST2]], %[[RECENT2]]
 func.func @windows(%x: tensor<2x3x?x64xf32>, %lengths: tensor<2xi64>, %flushed: tensor<2xi64>, %c: !k) -> !k {
   %0 = kvq.append ins(%x : tensor<2x3x?x64xf32>) lengths(%lengths : tensor<2xi64>)
       flushed(%flushed : tensor<2xi64>) into(%c : !k) -> !k
@@ -95,36 +96,46 @@ func.func @windows(%x: tensor<2x3x?x64xf32>, %lengths: tensor<2xi64>, %flushed: 
 
 // Without a window, rows of the input are quantized as they are if they have the
 // cache's element type, and 8-bit codes go where they belong. `counts` says how
-// many tokens there are.
+// many tokens there are; 16 of them are a work item, as an append of their own.
 
 #format = #kvq.format<codes = i8, group = [1, 32], scale = f32>
 !v = !kvq.cache<2x3x?x64xf16, #format, exact_first = 2>
 
 // CHECK-LABEL: func.func @direct(
-// CHECK-SAME:    %[[X:[^:]*]]: tensor<2x3x8x64xf16>, %[[LENGTHS:[^:]*]]: tensor<2xi64>, %[[COUNTS:[^:]*]]: tensor<2xi64>,
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<2x3x50x64xf16>, %[[LENGTHS:[^:]*]]: tensor<2xi64>, %[[COUNTS:[^:]*]]: tensor<2xi64>,
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
-// CHECK:         %[[LENGTH64:.*]] = tensor.extract %[[LENGTHS]][%[[B:.*]]]
+// CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : index
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[C16:.*]] = arith.constant 16 : index
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]], %[[CHUNK:[a-z0-9]+]]) in (%[[C2]], %[[C3]], %[[C4]])
+// CHECK:         %[[LENGTH64:.*]] = tensor.extract %[[LENGTHS]][%[[B]]]
 // CHECK:         %[[LENGTH:.*]] = arith.index_cast %[[LENGTH64]]
 // CHECK:         %[[COUNT64:.*]] = tensor.extract %[[COUNTS]][%[[B]]]
 // CHECK:         %[[COUNT:.*]] = arith.index_cast %[[COUNT64]]
 // CHECK:         %[[NEW:.*]] = arith.addi %[[LENGTH]], %[[COUNT]]
-// CHECK:         %[[NEW_BEYOND:.*]] = arith.subi %[[NEW]], %[[C2]]
-// CHECK:         %[[NEW_MAX:.*]] = arith.maxsi %[[NEW_BEYOND]], %[[C0]]
-// CHECK:         %[[OLD_BEYOND:.*]] = arith.subi %[[LENGTH]], %[[C2]]
+// CHECK:         %[[DONE:.*]] = arith.muli %[[CHUNK]], %[[C16]]
+// CHECK:         %[[BEHIND:.*]] = arith.addi %[[LENGTH]], %[[DONE]]
+// CHECK:         %[[BEGIN:.*]] = arith.minsi %[[BEHIND]], %[[NEW]]
+// CHECK:         %[[ALL:.*]] = arith.addi %[[BEGIN]], %[[C16]]
+// CHECK:         %[[END:.*]] = arith.minsi %[[ALL]], %[[NEW]]
+// CHECK:         %[[START:.*]] = arith.subi %[[BEGIN]], %[[LENGTH]]
+// CHECK:         %[[OLD_BEYOND:.*]] = arith.subi %[[BEGIN]], %[[C2]]
 // CHECK:         %[[OLD:.*]] = arith.maxsi %[[OLD_BEYOND]], %[[C0]]
-// CHECK:         %[[END:.*]] = arith.maxsi %[[OLD]], %[[NEW_MAX]]
-// CHECK:         scf.for %[[ROW:.*]] = %[[OLD]] to %[[END]] step
+// CHECK:         %[[NEW_BEYOND:.*]] = arith.subi %[[END]], %[[C2]]
+// CHECK:         %[[NEW_MAX:.*]] = arith.maxsi %[[NEW_BEYOND]], %[[C0]]
+// CHECK:         scf.for %[[ROW:.*]] = %[[OLD]] to %[[NEW_MAX]] step
 // CHECK:           %[[TOKEN:.*]] = arith.addi %[[ROW]], %[[C2]]
-// CHECK:           %[[INPUT:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
-// CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[X]][%[[B]], %[[H:.*]], %[[INPUT]], 0] [1, 1, 1, 64]
+// CHECK:           %[[OFFSET:.*]] = arith.subi %[[TOKEN]], %[[BEGIN]]
+// CHECK:           %[[INPUT:.*]] = arith.addi %[[OFFSET]], %[[START]]
+// CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[X]][%[[B]], %[[H]], %[[INPUT]], 0] [1, 1, 1, 64]
 // CHECK:           %[[CODES:.*]] = tensor.extract_slice %[[CACHE:.*]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 1, 64]
 // CHECK:           %[[SCALES:.*]] = tensor.extract_slice %{{.*}}[%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 1, 2]
 // CHECK:           %[[Q:.*]]:2 = kvq.quantize #{{.*}} ins(%[[SOURCE]] : {{.*}}) outs(%[[CODES]], %[[SCALES]] :
 // CHECK-NOT:       kvq.pack
 // CHECK:           tensor.insert_slice %[[Q]]#0 into %[[CACHE]][%[[B]], %[[H]], %[[ROW]], 0]
-func.func @direct(%x: tensor<2x3x8x64xf16>, %lengths: tensor<2xi64>, %counts: tensor<2xi64>, %c: !v) -> !v {
-  %0 = kvq.append ins(%x : tensor<2x3x8x64xf16>) lengths(%lengths : tensor<2xi64>)
+func.func @direct(%x: tensor<2x3x50x64xf16>, %lengths: tensor<2xi64>, %counts: tensor<2xi64>, %c: !v) -> !v {
+  %0 = kvq.append ins(%x : tensor<2x3x50x64xf16>) lengths(%lengths : tensor<2xi64>)
       counts(%counts : tensor<2xi64>) into(%c : !v) -> !v
   return %0 : !v
 }
@@ -152,19 +163,21 @@ func.func @rounded(%x: tensor<1x3x8x64xf16>, %lengths: tensor<1xi64>, %c: !v) ->
 
 // -----
 
-// An exact cache takes all rows at once.
+// An exact cache takes all rows of a work item at once.
 
 !c = !kvq.cache<1x3x?x64xf16, #kvq.format<codes = none>>
 
 // CHECK-LABEL: func.func @exact(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<1x3x?x64xf32>
-// CHECK:         %[[LENGTH:.*]] = arith.index_cast
-// CHECK:         %[[N:.*]] = tensor.dim %[[X]]
-// CHECK:         scf.for %[[H:.*]] = %{{.*}} iter_args(%[[VALUES:.*]] = %{{.*}})
-// CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[X]][0, %[[H]], 0, 0] [1, 1, %[[N]], 64]
-// CHECK:           %[[TARGET:.*]] = tensor.extract_slice %[[VALUES]][0, %[[H]], %[[LENGTH]], 0] [1, 1, %[[N]], 64]
+// CHECK:         kvq.forall (%{{.*}}, %[[H:[a-z0-9]+]], %{{.*}}) in {{.*}} inits(%[[VALUES:.*]] = %{{.*}} :
+// CHECK:           %[[BEGIN:.*]] = arith.minsi
+// CHECK:           %[[END:.*]] = arith.minsi
+// CHECK:           %[[START:.*]] = arith.subi %[[BEGIN]], %{{.*}}
+// CHECK:           %[[N:.*]] = arith.subi %[[END]], %[[BEGIN]]
+// CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[X]][0, %[[H]], %[[START]], 0] [1, 1, %[[N]], 64]
+// CHECK:           %[[TARGET:.*]] = tensor.extract_slice %[[VALUES]][0, %[[H]], %[[BEGIN]], 0] [1, 1, %[[N]], 64]
 // CHECK:           %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[SOURCE]] : {{.*}}) outs(%[[TARGET]] :
-// CHECK:           tensor.insert_slice %[[ROUNDED]] into %[[VALUES]][0, %[[H]], %[[LENGTH]], 0] [1, 1, %[[N]], 64]
+// CHECK:           tensor.insert_slice %[[ROUNDED]] into %[[VALUES]][0, %[[H]], %[[BEGIN]], 0] [1, 1, %[[N]], 64]
 func.func @exact(%x: tensor<1x3x?x64xf32>, %lengths: tensor<1xi64>, %c: !c) -> !c {
   %0 = kvq.append ins(%x : tensor<1x3x?x64xf32>) lengths(%lengths : tensor<1xi64>) into(%c : !c) -> !c
   return %0 : !c
@@ -187,11 +200,11 @@ func.func @exact(%x: tensor<1x3x?x64xf32>, %lengths: tensor<1xi64>, %c: !c) -> !
 // CHECK-DAG:     %[[C95:.*]] = arith.constant 95 : index
 // CHECK-DAG:     %[[C96:.*]] = arith.constant 96 : index
 // CHECK:         %[[NEW:.*]] = arith.addi
+// CHECK:         %[[OLD:.*]] = arith.index_cast
 // CHECK:         %[[BEYOND:.*]] = arith.subi %[[NEW]], %[[C4]]
 // CHECK:         %[[MAX:.*]] = arith.maxsi %[[BEYOND]], %[[C0]]
 // CHECK:         %[[DIV:.*]] = arith.divui %[[MAX]], %[[C96]]
 // CHECK:         %[[LEAVING:.*]] = arith.muli %[[DIV]], %[[C96]]
-// CHECK:         %[[OLD:.*]] = arith.index_cast
 // CHECK:         %[[END:.*]] = arith.maxsi %[[OLD]], %[[LEAVING]]
 // CHECK:         scf.for %{{.*}} = %[[OLD]] to %[[END]] step %[[C32]]
 // CHECK:           arith.remui %{{.*}}, %[[C95]]
@@ -209,15 +222,16 @@ func.func @residual(%x: tensor<1x3x?x64xf16>, %lengths: tensor<1xi64>, %flushed:
 
 // CHECK-LABEL: func.func @shared_heads
 // CHECK-SAME: %[[CODES:.*]]: tensor<1x4x?x64xi8>, %[[SCALES:.*]]: tensor<1x2x?x4xf16>
-// CHECK: scf.for %[[HEAD:.*]] = %c0{{.*}} to %c4{{.*}} step %c2
+// CHECK: kvq.forall (%{{.*}}, %[[PLACE:[a-z0-9]+]], %{{.*}}) in (%c1{{.*}}, %c2{{.*}}, %{{.*}})
+// CHECK: %[[HEAD:.*]] = arith.muli %[[PLACE]], %c2
 // CHECK: scf.for %[[ROW:[a-z0-9]+]] =
 // CHECK: %[[ALL:.*]] = tensor.empty() : tensor<2x1x64xf16>
 // CHECK: %[[GROUP:.*]] = scf.for %[[I:.*]] = {{.*}} iter_args(%{{.*}} = %[[ALL]])
 // CHECK: %[[ONE:.*]] = arith.addi %[[HEAD]], %[[I]]
 // CHECK: tensor.extract_slice %{{.*}}[0, %[[ONE]], %{{.*}}, 0] [1, 1, 1, 64]
-// CHECK: %[[PLACE:.*]] = arith.divui %[[HEAD]], %c2
+// CHECK: %[[META:.*]] = arith.divui %[[HEAD]], %c2
 // CHECK: %[[BYTES:.*]] = tensor.extract_slice %{{.*}}[0, %[[HEAD]], %[[ROW]], 0] [1, 2, 1, 64] [1, 1, 1, 1] : tensor<1x4x?x64xi8> to tensor<2x1x64xi8>
-// CHECK: %[[SCALE:.*]] = tensor.extract_slice %{{.*}}[0, %[[PLACE]], %[[ROW]], 0] [1, 1, 1, 4] [1, 1, 1, 1] : tensor<1x2x?x4xf16> to tensor<1x1x4xf16>
+// CHECK: %[[SCALE:.*]] = tensor.extract_slice %{{.*}}[0, %[[META]], %[[ROW]], 0] [1, 1, 1, 4] [1, 1, 1, 1] : tensor<1x2x?x4xf16> to tensor<1x1x4xf16>
 // CHECK: kvq.quantize #{{.*}} ins(%[[GROUP]] : tensor<2x1x64xf16>) outs(%[[BYTES]], %[[SCALE]] :
 !c = !kvq.cache<1x4x?x64xf16, #kvq.format<codes = i8, group = [1, 16], heads = 2, scale = f16>>
 func.func @shared_heads(%c: !c, %x: tensor<1x4x?x64xf32>, %n: tensor<1xi64>) -> !c {

@@ -6,11 +6,10 @@
 #f = #kvq.format<codes = ui8, group = [*, 8], scale = f16, zero = min f16, range = static>
 !c = !kvq.cache<2x3x?x16xf16, #f>
 
-// An append carries the codes alone through its loops.
+// The work items of an append write the codes alone.
 // CHECK-LABEL: func.func @append(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<2x3x?x16xf16>, %{{[^:]*}}: tensor<2xi64>, %[[CODES:[^:]*]]: tensor<2x3x?x16xi8>, %[[SCALES:[^:]*]]: tensor<1x3x1x2xf16>, %[[ZEROS:[^:]*]]: tensor<1x3x1x2xf16>)
-// CHECK:         %[[R:.*]] = scf.for %[[B:.*]] = %{{.*}} iter_args(%{{.*}} = %[[CODES]]) -> (tensor<2x3x?x16xi8>)
-// CHECK:           scf.for %[[H:.*]] = %{{.*}} iter_args(%{{.*}} = %{{.*}}) -> (tensor<2x3x?x16xi8>)
+// CHECK:         %[[R:.*]] = kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]], %{{.*}}) in ({{.*}}) inits(%{{.*}} = %[[CODES]] : tensor<2x3x?x16xi8>)
 // CHECK:             scf.for
 // CHECK:               %[[TARGET:.*]] = tensor.extract_slice %{{.*}} to tensor<1x16xi8>
 // CHECK-DAG:           %[[S:.*]] = tensor.extract_slice %[[SCALES]][0, %[[H]], 0, 0] [1, 1, 1, 2] [1, 1, 1, 1] : tensor<1x3x1x2xf16> to tensor<1x2xf16>
@@ -25,7 +24,7 @@ func.func @append(%x: tensor<2x3x?x16xf16>, %n: tensor<2xi64>, %c: !c) -> !c {
 
 // CHECK-LABEL: func.func @reorder(
 // CHECK-SAME:    %[[CODES:[^:]*]]: tensor<2x3x?x16xi8>, %{{[^:]*}}: tensor<1x3x1x2xf16>, %{{[^:]*}}: tensor<1x3x1x2xf16>, %[[TO:[^:]*]]: tensor<2x3x?x16xi8>, %[[SCALES:[^:]*]]: tensor<1x3x1x2xf16>, %[[ZEROS:[^:]*]]: tensor<1x3x1x2xf16>,
-// CHECK:         %[[R:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[TO]]) -> (tensor<2x3x?x16xi8>)
+// CHECK:         %[[R:.*]] = kvq.forall {{.*}} inits(%{{.*}} = %[[TO]] : tensor<2x3x?x16xi8>)
 // CHECK-COUNT-1:       linalg.copy
 // CHECK-NOT:           linalg.copy
 // CHECK:         return %[[R]], %[[SCALES]], %[[ZEROS]]

@@ -22,9 +22,8 @@ func.func @empty(%n: index) -> !k {
 // CHECK-SAME:    %{{[^:]*}}: tensor<2x3x?x64xf16>, %{{[^:]*}}: tensor<2xi64>, %{{[^:]*}}: tensor<2xi64>, %[[TABLE:[^:]*]]: tensor<2x?xi64>,
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[C96:.*]] = arith.constant 96 : index
-// CHECK:         scf.for %[[B:.*]] = %{{.*}} iter_args
-// CHECK:           scf.for %[[H:.*]] = %{{.*}} iter_args
-// CHECK:             scf.for %[[ROW:.*]] = %{{.*}} step %[[C32]] iter_args(%[[CODES:[a-z0-9]*]] = %{{[a-z0-9#]*}}, %[[SCALES:[a-z0-9]*]] = %{{[a-z0-9#]*}},
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]]) in ({{.*}}) inits(
+// CHECK:             scf.for %[[ROW:.*]] = %{{.*}} step %[[C32]] iter_args(%[[CODES:[a-z0-9]*]] = %{{[a-z0-9]*}}, %[[SCALES:[a-z0-9]*]] = %{{[a-z0-9]*}},
 // CHECK:               %[[INDEX:.*]] = arith.divui %[[ROW]], %[[C96]]
 // CHECK:               %[[PAGE64:.*]] = tensor.extract %[[TABLE]][%[[B]], %[[INDEX]]]
 // CHECK:               %[[PAGE:.*]] = arith.index_cast %[[PAGE64]] : i64 to index
@@ -111,13 +110,13 @@ func.func @load_within(%c: !v, %t: tensor<2x?xi64>, %i: index, %lo: index, %hi: 
 
 // CHECK-LABEL: func.func @starts(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x3x64xf16>, %{{[^:]*}}: tensor<2xi64>, %{{[^:]*}}: tensor<2x?xi64>, %[[STARTS:[^:]*]]: tensor<3xi64>,
-// CHECK:         scf.for %[[B:.*]] = %{{.*}} iter_args
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]], %{{.*}}) in
 // CHECK:           tensor.extract %[[STARTS]][%[[B]]]
 // CHECK:           %[[START:.*]] = arith.index_cast
 // CHECK:           %[[NEXT:.*]] = arith.addi %[[B]], %{{.*}}
 // CHECK:           tensor.extract %[[STARTS]][%[[NEXT]]]
-// CHECK:           scf.for %[[H:.*]] = %{{.*}} iter_args
-// CHECK:             %[[TOKEN:.*]] = arith.addi %{{.*}}, %[[START]]
+// CHECK:             %[[FIRST:.*]] = arith.addi %[[START]], %{{.*}}
+// CHECK:             %[[TOKEN:.*]] = arith.addi %{{.*}}, %[[FIRST]]
 // CHECK:             tensor.extract_slice %[[X]][%[[TOKEN]], %[[H]], 0] [1, 1, 64] [1, 1, 1] : tensor<?x3x64xf16> to tensor<1x64xf16>
 func.func @starts(%x: tensor<?x3x64xf16>, %n: tensor<2xi64>, %t: tensor<2x?xi64>, %s: tensor<3xi64>, %c: !v) -> !v {
   %0 = kvq.append ins(%x : tensor<?x3x64xf16>) lengths(%n : tensor<2xi64>) pages(%t : tensor<2x?xi64>)
@@ -127,7 +126,7 @@ func.func @starts(%x: tensor<?x3x64xf16>, %n: tensor<2xi64>, %t: tensor<2x?xi64>
 
 // -----
 
-// Slots: a token is stored for no head where its slot is negative.
+// Slots: a token is not stored where its slot is negative.
 
 #f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
 !v = !kvq.cache<2x3x?x64xf16, #f, page = 16>
@@ -135,18 +134,18 @@ func.func @starts(%x: tensor<?x3x64xf16>, %n: tensor<2xi64>, %t: tensor<2x?xi64>
 // CHECK-LABEL: func.func @slots(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x3x64xf16>, %[[SLOTS:[^:]*]]: tensor<?xi64>,
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : index
 // CHECK-DAG:     %[[C16:.*]] = arith.constant 16 : index
 // CHECK:         %[[TOTAL:.*]] = tensor.dim %[[X]], %[[C0]]
-// CHECK:         scf.for %[[T:.*]] = %[[C0]] to %[[TOTAL]]
+// CHECK:         kvq.forall (%[[T:[a-z0-9]+]], %[[H:[a-z0-9]+]]) in (%[[TOTAL]], %[[C3]])
 // CHECK:           tensor.extract %[[SLOTS]][%[[T]]]
-// CHECK:           %[[SLOT0:.*]] = arith.index_cast
-// CHECK:           %[[STORED:.*]] = arith.cmpi sge, %[[SLOT0]], %[[C0]]
-// CHECK:           %[[SLOT:.*]] = arith.maxsi %[[SLOT0]], %[[C0]]
-// CHECK-DAG:       %[[PAGE:.*]] = arith.divui %[[SLOT]], %[[C16]]
-// CHECK-DAG:       %[[ROW:.*]] = arith.remui %[[SLOT]], %[[C16]]
-// CHECK:           %[[HEADS:.*]] = arith.select %[[STORED]], %[[C3]], %[[C0]]
-// CHECK:           scf.for %[[H:.*]] = %[[C0]] to %[[HEADS]]
+// CHECK:           %[[SLOT:.*]] = arith.index_cast
+// CHECK:           %[[STORED:.*]] = arith.cmpi sge, %[[SLOT]], %[[C0]]
+// CHECK:           %[[TIMES:.*]] = arith.select %[[STORED]], %[[C1]], %[[C0]]
+// CHECK:           scf.for %{{.*}} = %[[C0]] to %[[TIMES]]
+// CHECK-DAG:         %[[PAGE:.*]] = arith.divui %[[SLOT]], %[[C16]]
+// CHECK-DAG:         %[[ROW:.*]] = arith.remui %[[SLOT]], %[[C16]]
 // CHECK:             tensor.extract_slice %[[X]][%[[T]], %[[H]], 0] [1, 1, 64]
 // CHECK:             tensor.insert_slice %{{.*}}[%[[PAGE]], %[[H]], %[[ROW]], 0] [1, 1, 1, 32]
 func.func @slots(%x: tensor<?x3x64xf16>, %s: tensor<?xi64>, %c: !v) -> !v {

@@ -12,12 +12,12 @@
 // CHECK-SAME:    %[[CODES0:[^:]*]]: tensor<5x3x160x32xi8>, %{{[^:]*}}: tensor<5x3x5x64xf16>, %{{[^:]*}}: tensor<5x3x5x64xf16>, %{{[^:]*}}: tensor<5x3x4x64xf16>, %{{[^:]*}}: tensor<5x3x95x64xf16>,
 // CHECK-SAME:    %[[SOURCES:[^:]*]]: tensor<5xi64>, %[[LENGTHS:[^:]*]]: tensor<2xi64>, %[[FLUSHED:[^:]*]]: tensor<2xi64>)
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
-// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : index
 // CHECK-DAG:     %[[C5:.*]] = arith.constant 5 : index
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[C95:.*]] = arith.constant 95 : index
-// CHECK:         scf.for %[[B:.*]] = %[[C0]] to %[[C5]] step %[[C1]] iter_args(%{{.*}} = %[[CODES0]],
+// CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : index
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]]) in (%[[C5]], %[[C3]]) inits(%{{.*}} = %[[CODES0]],
 
 // A sequence without a source copies no rows.
 // CHECK:           %[[SOURCE64:.*]] = tensor.extract %[[SOURCES]][%[[B]]]
@@ -28,7 +28,6 @@
 // CHECK:           %[[LENGTH:.*]] = arith.select %[[COPIED]], %{{.*}}, %[[C0]]
 // CHECK:           tensor.extract %[[FLUSHED]][%[[SOURCE]]]
 // CHECK:           %[[QUANTIZED:.*]] = arith.select %[[COPIED]], %{{.*}}, %[[C0]]
-// CHECK:           scf.for %[[H:.*]] = %[[C0]]
 // CHECK:             scf.for %[[ROW:.*]] = %[[C0]] to %[[QUANTIZED]] step %[[C32]] iter_args(%[[TO:.*]] = %{{[^,]*}}, %[[TO_SCALES:.*]] = %{{.*}}, %[[TO_ZEROS:.*]] =
 // CHECK:               %[[FROM_ROWS:.*]] = tensor.extract_slice %[[CODES]][%[[SOURCE]], %[[H]], %[[ROW]], 0] [1, 1, 32, 32]
 // CHECK:               %[[TO_ROWS:.*]] = tensor.extract_slice %[[TO]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 32, 32]

@@ -11,8 +11,7 @@
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[C96:.*]] = arith.constant 96 : index
-// CHECK:         scf.for %[[B:.*]] = %{{.*}} iter_args
-// CHECK:           scf.for %[[H:.*]] = %{{.*}} iter_args
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]]) in
 // CHECK:             scf.for %[[ROW:.*]] = %{{.*}} step %[[C32]] iter_args(%[[CODES:[a-z0-9]*]] =
 // CHECK:               %[[OVER:.*]] = arith.subi %[[ROW]], %[[C32]]
 // CHECK:               %[[BEYOND:.*]] = arith.maxsi %[[OVER]], %[[C0]]
@@ -31,8 +30,7 @@ func.func @append(%x: tensor<2x3x?x64xf16>, %n: tensor<2xi64>, %f: tensor<2xi64>
 // CHECK-LABEL: func.func @reorder(
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[C96:.*]] = arith.constant 96 : index
-// CHECK:         scf.for %{{.*}} iter_args
-// CHECK:           scf.for %{{.*}} iter_args
+// CHECK:         kvq.forall
 // CHECK:             %[[KEPT:.*]] = arith.minsi %[[FLUSHED:.*]], %[[C32]]
 // CHECK:             scf.for %{{.*}} to %[[KEPT]] step %[[C32]]
 // CHECK:             %[[OLDEST:.*]] = arith.subi %[[FLUSHED]], %[[C96]]

@@ -9,11 +9,11 @@
 // CHECK-LABEL: func.func @windows(
 // CHECK-SAME:    %[[BEGIN:[^:]*]]: tensor<2xi64>, %[[COUNT:[^:]*]]: tensor<2xi64>, %{{[^:]*}}: tensor<2xi64>, %[[FLUSHED:[^:]*]]: tensor<2xi64>)
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
-// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[C95:.*]] = arith.constant 95 : index
-// CHECK:         scf.for %[[B:.*]] = %[[C0]] to %{{.*}} iter_args
+// CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : index
+// CHECK:         kvq.forall (%[[B:[a-z0-9]+]], %[[H:[a-z0-9]+]]) in (%[[C2]], %[[C3]])
 // CHECK:           tensor.extract %[[COUNT]][%[[B]]]
 // CHECK:           %[[N:.*]] = arith.index_cast
 // CHECK:           tensor.extract %[[BEGIN]][%[[B]]]
@@ -21,14 +21,12 @@
 // CHECK:           %[[STORED:.*]] = arith.index_cast
 // CHECK:           %[[NOTHING:.*]] = arith.cmpi eq, %[[N]], %[[C0]]
 // CHECK:           %[[END:.*]] = arith.select %[[NOTHING]], %[[STORED]], %{{.*}}
-// CHECK:           scf.for %[[H:.*]] = %[[C0]] to %{{.*}} step %[[C1]] iter_args
 // CHECK:             scf.for %[[ROW:.*]] = %[[END]] to %[[STORED]] step %[[C32]] iter_args(%[[CODES:[a-z0-9]*]] =
 // CHECK:               %[[TO:.*]] = arith.subi %[[ROW]], %[[N]]
 // CHECK:               %[[GROUP:.*]] = tensor.extract_slice %[[CODES]][%[[B]], %[[H]], %[[ROW]], 0] [1, 1, 32, 32]
 // CHECK:               %[[SCRATCH:.*]] = linalg.copy ins(%[[GROUP]] :
 // CHECK:               %[[PLACE:.*]] = tensor.extract_slice %[[CODES]][%[[B]], %[[H]], %[[TO]], 0] [1, 1, 32, 32]
 // CHECK:               linalg.copy ins(%[[SCRATCH]] : {{.*}}) outs(%[[PLACE]] :
-// CHECK:           scf.for %{{.*}} = %[[C0]] to %{{.*}} step %[[C1]] iter_args
 // CHECK:             %[[TURN:.*]] = arith.remui %[[N]], %[[C95]]
 // CHECK:             %[[HALF:.*]] = arith.divui %[[TURN]], %[[C2]]
 // CHECK:             scf.for %{{.*}} = %[[C0]] to %[[HALF]]
@@ -69,7 +67,6 @@ func.func @shared(%c: !c, %i: tensor<2xi64>, %k: tensor<2xi64>, %n: tensor<2xi64
 // CHECK-LABEL: func.func @turned(
 // CHECK-SAME:    %[[COS:[^:]*]]: tensor<?x24xf32>, %[[SIN:[^:]*]]: tensor<?x24xf32>)
 // CHECK:           %[[N:.*]] = arith.index_cast
-// CHECK:             scf.for {{.*}} iter_args(%{{[a-z0-9]*}} =
 // CHECK:             scf.for {{.*}} iter_args(%[[CODES:[a-z0-9]*]] =
 // CHECK:               %[[ROW:.*]] = tensor.extract_slice %[[CODES]]{{.*}} : tensor<1x2x?x32xi8> to tensor<1x32xi8>
 // CHECK:               %[[UNPACKED:.*]] = kvq.unpack {{.*}} ins(%[[ROW]] :

@@ -10,7 +10,7 @@
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : i64
 // CHECK-DAG:     %[[E:.*]] = arith.constant 4 : i64
 // CHECK-DAG:     %[[B:.*]] = arith.constant 3 : index
-// CHECK:         %[[R:.*]]:2 = scf.for %[[I:.*]] = %{{.*}} to %[[B]] step %{{.*}} iter_args(%[[N:.*]] = %[[LENGTHS]], %[[F:.*]] = %[[FLUSHED]])
+// CHECK:         %[[R:.*]]:2 = kvq.forall (%[[I:[a-z0-9]+]]) in (%[[B]]) inits(%[[N:.*]] = %[[LENGTHS]], %[[F:.*]] = %[[FLUSHED]] :
 // CHECK:           %[[T:.*]] = tensor.extract %[[TO]][%[[I]]]
 // CHECK:           %[[OLD_N:.*]] = tensor.extract %[[N]][%[[I]]]
 // CHECK:           %[[NEW_N:.*]] = arith.minsi %[[OLD_N]], %[[T]]
@@ -20,7 +20,7 @@
 // CHECK:           %[[OLD_F:.*]] = tensor.extract %[[F]][%[[I]]]
 // CHECK:           %[[NEW_F:.*]] = arith.minsi %[[OLD_F]], %[[BOUND]]
 // CHECK:           %[[F1:.*]] = tensor.insert %[[NEW_F]] into %[[F]][%[[I]]]
-// CHECK:           scf.yield %[[N1]], %[[F1]]
+// CHECK:           kvq.yield %[[N1]], %[[F1]]
 // CHECK:         return %[[R]]#0, %[[R]]#1
 func.func @window(%n: tensor<3xi64>, %f: tensor<3xi64>, %to: tensor<3xi64>)
     -> (tensor<3xi64>, tensor<3xi64>) {

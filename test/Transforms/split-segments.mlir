@@ -64,17 +64,19 @@ func.func @empty_and_reorder(%c: !c, %size: index, %n: tensor<2xi64>) -> !c {
 // EXPAND-LABEL: func.func @row
 // EXPAND-SAME: %[[X:.*]]: tensor<1x1x?x96xf16>, %[[R:.*]]: tensor<1x1x?x132xi8>, %{{.*}}: tensor<1xi64>
 // EXPAND: %[[X0:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 0] [1, 1, %{{.*}}, 64]
-// EXPAND: %[[R0:.*]] = scf.for {{.*}} iter_args(%[[IN0:.*]] = %[[R]])
+// EXPAND: %[[R0:.*]] = kvq.forall {{.*}} inits(%[[ALL0:.*]] = %[[R]] :
+// EXPAND: scf.for {{.*}} iter_args(%[[IN0:.*]] = %[[ALL0]])
 // EXPAND: tensor.extract_slice %[[X0]][0, 0, %{{.*}}, 0] [1, 1, 1, 64]
 // EXPAND: tensor.extract_slice %[[IN0]][0, 0, %{{.*}}, 0] [1, 1, 1, 132]
 // EXPAND: kvq.pack #{{.*}} ins(%{{.*}} : tensor<1x64xi8>, tensor<1x1xf32>) outs(%{{.*}} : tensor<1x132xi8>)
 // EXPAND: %[[X1:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 64] [1, 1, %{{.*}}, 32]
-// EXPAND: %[[R1:.*]] = scf.for {{.*}} iter_args(%[[IN1:.*]] = %[[R0]])
+// EXPAND: %[[R1:.*]] = kvq.forall {{.*}} inits(%[[ALL1:.*]] = %[[R0]] :
+// EXPAND: scf.for {{.*}} iter_args(%[[IN1:.*]] = %[[ALL1]])
 // EXPAND: tensor.extract_slice %[[X1]][0, 0, %{{.*}}, 0] [1, 1, 1, 32]
 // EXPAND: tensor.extract_slice %[[IN1]][0, 0, %{{.*}}, 0] [1, 1, 1, 132]
 // EXPAND: kvq.pack #{{.*}} ins(%{{.*}} : tensor<1x32xf16>) outs(%{{.*}} : tensor<1x132xi8>)
-// EXPAND: scf.for {{.*}} iter_args(%{{.*}} = %[[R1]])
-// EXPAND-NOT: scf.for {{.*}} iter_args(%{{.*}} = %[[R1]])
+// EXPAND: kvq.forall {{.*}} inits(%{{.*}} = %[[R1]] :
+// EXPAND-NOT: kvq.forall
 #f = #kvq.format<codes = i8, group = [1, *], scale = f32>
 !c = !kvq.cache<1x1x?x96xf16, #kvq.segments<[0:64] = #f, [64:96] = none, row = [codes.0, scale.0, values.1]>>
 func.func @row(%x: tensor<1x1x?x96xf16>, %c: !c, %n: tensor<1xi64>) -> !c {

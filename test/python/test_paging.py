@@ -310,7 +310,7 @@ def test_packed_tokens_with_starts(text, windows, rng):
 
 @pytest.mark.parametrize("text", [I4, I8, "codes = ui4, group = [1, 16], scale = bf16, zero = min f32", "codes = none"])
 def test_packed_tokens_with_slots(text, rng):
-    """Slots of pages in any order are what appends write; a negative one is skipped, the last one stays."""
+    """Slots of pages in any order are what appends write; a negative one is skipped."""
     table = rng.permutation(40)[:22].reshape(2, 11)
     by_slot, appended = (cache_of(text, 2, page=12, pages=40, page_table=table) for _ in range(2))
     x = noise(rng, 2, 50)
@@ -319,8 +319,8 @@ def test_packed_tokens_with_slots(text, rng):
     order = rng.permutation(len(places))
     tokens = np.stack([x[b, :, t] for b, t in (places[i] for i in order)])
     slots = np.array([table[b, t // 12] * 12 + t % 12 for b, t in (places[i] for i in order)])
-    wrong = np.full((2, HEADS, DIM), 7, np.float32)  # one is skipped, one is overwritten
-    by_slot.store(np.concatenate([wrong, tokens]), np.concatenate([[-1, slots[3]], slots]), [50, 31])
+    wrong = np.full((2, HEADS, DIM), 7, np.float32)  # skipped
+    by_slot.store(np.concatenate([wrong, tokens]), np.concatenate([[-1, -9], slots]), [50, 31])
     assert by_slot.lengths.tolist() == [50, 31]
     for name, array in appended.storage().items():
         assert same(by_slot.storage()[name].view(np.uint8), array.view(np.uint8)), name
@@ -346,6 +346,8 @@ def test_packed_errors(rng):
     paged = cache_of(I4, 2, page=4, pages=3, page_table=np.array([[0, 1], [2, -1]]))
     with pytest.raises(kvq.Error, match="slots below 12, got 12"):
         paged.store(x, [0, 1, 2, 3, 4, 12], [4, 2])
+    with pytest.raises(kvq.Error, match="slots of one token each, got slot 3 for 2"):
+        paged.store(x, [0, 3, -1, -1, 5, 3], [4, 2])
     with pytest.raises(kvq.Error, match=r"6 integer slots, got int64 of shape \(5,\)"):
         paged.store(x, range(5), [4, 2])
     with pytest.raises(kvq.Error, match="slots need groups of 1 token, .* got groups of 4"):

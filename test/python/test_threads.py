@@ -1,4 +1,4 @@
-"""Attention on several threads: the same bits as on one."""
+"""Attention and appends on several threads: the same bits as on one."""
 
 import ctypes
 import threading
@@ -36,6 +36,33 @@ def test_the_number_of_threads_changes_no_bit(caches, rng, splits):
         out = np.full_like(one, np.nan)
         kvq.attention(q, *caches, splits=splits, threads=threads, out=out)
         assert np.array_equal(one, out), threads
+
+
+@pytest.mark.parametrize("window, storage", [(32, {}), (32, dict(page=64)), (0, dict(page=16, exact_first=3)), (0, dict(ring=60))])
+def test_appends_on_several_threads(window, storage, rng):
+    fmt = kvq.Format(K if window else V)
+    one, several = (kvq.Cache(4, 2, 300, 64, fmt, recent=window, fill=0xFF, **storage) for _ in range(2))
+    for counts in ([70, 0, 1, 33], [1, 1, 1, 1], [5, 64, 40, 0]):
+        x = rng.standard_normal((4, 2, 70, 64)).astype(np.float32)
+        one.append(x, counts)
+        several.append(x, counts, threads=3)
+    assert one.lengths.tolist() == several.lengths.tolist()
+    for name, array in one.storage().items():
+        assert np.array_equal(array.view(np.uint8), several.storage()[name].view(np.uint8)), name
+    with pytest.raises(kvq.Error, match="at least 1 thread, got 0"):
+        one.append(x, counts, threads=0)
+
+
+def test_slots_on_several_threads(rng):
+    table = rng.permutation(12).reshape(1, 12)
+    one, several = (kvq.Cache(1, 2, 96, 64, kvq.Format(V), fill=0xFF, page=8, pages=12, page_table=table) for _ in range(2))
+    x = rng.standard_normal((96, 2, 64)).astype(np.float32)
+    slots = rng.permutation(96)
+    slots[rng.random(96) < 0.2] = -1
+    one.store(x, slots, [96])
+    several.store(x, slots, [96], threads=3)
+    for name, array in one.storage().items():
+        assert np.array_equal(array.view(np.uint8), several.storage()[name].view(np.uint8)), name
 
 
 def test_calls_from_several_threads_at_once(caches, rng):

@@ -143,14 +143,15 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     - with `slots: total`, row t is stored in slot `page * P + row` of the pool of
       a paged cache, `slots[t] = -1` (or any negative number) leaves it out. Where
       a token lies is then all that matters: there are neither lengths nor a page
-      table, tokens may come in any order, and the last one in a slot stays. This
+      table, and tokens may come in any order, no two of them for one slot. This
       is for caches without exact windows and groups of one token, which are
       written alike wherever they lie.
 
     Any split of the same tokens into appends gives the same bytes. The host
     guarantees `lengths[b] + counts[b] <= capacity`, `0 <= counts[b] <=
     new_tokens`, that starts ascend within `[0, total]`, that slots and pages are
-    below those of the pool, and that lengths and flushed counts are those of the
+    below those of the pool, slots are those of one token each, pages that are
+    written to those of one sequence, and that lengths and flushed counts are those of the
     appends before; none of it is checked at run time.
 
     On request, `saturated: batch x kv_heads` counts, for each sequence and KV

@@ -21,13 +21,14 @@ def KVQ_Dialect : Dialect {
     from it the storage, the append, the attention over it, its exact bytes and
     its error.
 
-    Three levels of ops:
+    Levels of ops:
 
     - cache level (`kvq.empty`, `kvq.from_components`, `kvq.append`,
       `kvq.attention`): what a model says;
     - tile level (`kvq.partial_attention`, `kvq.merge_partials`,
       `kvq.load_tile`, `kvq.load_given`): attention as online softmax over token
       ranges;
+    - work items (`kvq.forall`) that write to the same tensors;
     - value level (`kvq.quantize`, `kvq.dequantize`, `kvq.count_saturated`,
       `kvq.rotate`, `kvq.pack`, `kvq.unpack`): the arithmetic of one format.
 

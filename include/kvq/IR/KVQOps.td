@@ -11,5 +11,6 @@
 include "kvq/IR/KVQValueOps.td"
 include "kvq/IR/KVQCacheOps.td"
 include "kvq/IR/KVQTileOps.td"
+include "kvq/IR/KVQWorkItemOps.td"
 
 #endif // KVQ_IR_KVQOPS_TD

@@ -671,14 +671,18 @@ def ExpandCachesPass : Pass<"kvq-expand-caches", "::mlir::ModuleOp"> {
     slice of the pool, which is unpacked or copied into the tile. Where groups of
     several tokens keep a tile within a page, nothing is copied.
 
-    An append is a loop over sequences and heads of three steps
-    (test/Transforms/expand-caches-append.mlir): new tokens that belong to the
+    An append is one `kvq.forall` over sequences and heads, whose items have three
+    steps (test/Transforms/expand-caches-append.mlir): new tokens that belong to the
     exact first ones are stored there; token groups that leave the recent window
     are gathered, old tokens from the ring and new ones from the input,
     quantized, packed and stored; the rest goes into the ring. With a page table,
-    the page of each group is read from it. Tokens with slots are a loop over
+    the page of each group is read from it. Where tokens stand by themselves
+    (neither a window nor a ring, no counts of saturated elements) each 16 of a
+    sequence (64 of an exact cache) are an item, an append of their own. Tokens with slots are a loop over
     tokens and heads instead. An append reads and
     writes the same rows of a component, so that it bufferizes in place.
+    Reordering and shifting are items for each sequence and head, truncating one for
+    each sequence.
 
     Numerics: bit-exact.
   }];

@@ -29,7 +29,9 @@ static StringRef getIntrinsic(Operation *op) {
       .Case<math::Exp2Op>([](auto) { return "llvm.exp2"; })
       .Case<math::FmaOp>([](auto) { return "llvm.fma"; })
       .Case<math::FloorOp>([](auto) { return "llvm.floor"; })
+      .Case<math::RoundOp>([](auto) { return "llvm.round"; })
       .Case<math::RoundEvenOp>([](auto) { return "llvm.roundeven"; })
+      .Case<math::SqrtOp>([](auto) { return "llvm.sqrt"; })
       .Default([](auto) { return ""; });
 }
 

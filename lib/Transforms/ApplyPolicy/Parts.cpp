@@ -145,23 +145,21 @@ static Value insertHeads(OpBuilder &b, Location loc, Value heads, Value tensor,
 using CountBuilder =
     llvm::function_ref<Value(OpBuilder &, Location, Value index, Value old)>;
 
-/// `counts` with every element replaced. A loop, as for `kvq.truncate`: the
+/// `counts` with every element replaced. Work items, as for `kvq.truncate`: the
 /// counts are a few integers, and are overwritten where nothing reads the old
 /// ones.
 static Value updateCounts(OpBuilder &builder, Location loc, Value counts,
                           CountBuilder build) {
-  auto body = [&](OpBuilder &b, Location loc, Value index, ValueRange carried) {
-    Value old = tensor::ExtractOp::create(b, loc, carried[0], index);
-    Value updated = build(b, loc, index, old);
-    Value all = tensor::InsertOp::create(b, loc, updated, carried[0], index);
-    scf::YieldOp::create(b, loc, all);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange sequence,
+                  ValueRange counts) {
+    Value old = tensor::ExtractOp::create(b, loc, counts[0], sequence);
+    Value updated = build(b, loc, sequence[0], old);
+    return SmallVector<Value>{
+        tensor::InsertOp::create(b, loc, updated, counts[0], sequence)};
   };
-  IndexMath math(builder, loc);
   int64_t batch = cast<RankedTensorType>(counts.getType()).getDimSize(0);
-  return scf::ForOp::create(builder, loc, math.constant(0),
-                            math.constant(batch), math.constant(1), counts,
-                            body)
-      .getResult(0);
+  Value extent = IndexMath(builder, loc).constant(batch);
+  return ForallOp::create(builder, loc, extent, counts, body).getResult(0);
 }
 
 /// Element `index` of counts, as an index.

@@ -56,101 +56,142 @@ static Sequence buildSequence(OpBuilder &builder, Location loc, AppendOp op,
     count = getValueOrCreateConstantIndexOp(
         builder, loc, tensor::getMixedSize(builder, loc, tokens, 2));
   }
-  Value newLength = math.add(length, count);
-  Value leaving = buildFlushed(math, cache, newLength);
+  Sequence sequence{index,
+                    start,
+                    length,
+                    math.add(length, count),
+                    /*flushed=*/{},
+                    {},
+                    TokenRows(cache, index, getOptional(adaptor.getPages()))};
   // Without a window, a sequence's flushed tokens follow from its length.
-  Value flushed = op.getFlushed() ? extract(adaptor.getFlushed(), index)
-                                  : buildFlushed(math, cache, length);
-  Value newFlushed = math.max(flushed, leaving);
-  return {index,
-          start,
-          length,
-          newLength,
-          flushed,
-          newFlushed,
-          TokenRows(cache, index, getOptional(adaptor.getPages()))};
+  sequence.flushed = op.getFlushed() ? extract(adaptor.getFlushed(), index)
+                                     : buildFlushed(math, cache, length);
+  sequence.newFlushed =
+      math.max(sequence.flushed, buildFlushed(math, cache, sequence.newLength));
+  return sequence;
 }
 
-/// A loop over `count` steps that carries the components, and what is counted.
-static SmallVector<Value>
-buildLoop(OpBuilder &builder, Location loc, Value count, ValueRange components,
-          llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
-                                                ValueRange)>
-              body,
-          int64_t stepSize = 1) {
+namespace {
+
+/// The work items of an append: for each sequence and each of its heads (heads
+/// that share metadata together), and where tokens have nothing to do with each
+/// other for so many of them.
+struct AppendItems {
+  SmallVector<Value> extents;
+  /// Tokens of an item; 0 for all of a sequence.
+  int64_t chunk = 0;
+
+  AppendItems(OpBuilder &builder, Location loc, AppendOp op, Adaptor adaptor);
+};
+
+} // namespace
+
+/// Whether what becomes of a new token depends on the ones before it, or it
+/// may come to lie where one of them does.
+static bool areTokensOrdered(AppendOp op) {
+  CacheType cache = op.getCache().getType();
+  return cache.hasRecentWindow() || cache.isRing() || op.getSaturated();
+}
+
+AppendItems::AppendItems(OpBuilder &builder, Location loc, AppendOp op,
+                         Adaptor adaptor) {
+  // So few that a block of a GPU, whose threads share a token, is done soon;
+  // what is exact is one copy.
+  constexpr int64_t kQuantizedChunk = 16, kExactChunk = 64;
+  CacheType cache = op.getCache().getType();
   IndexMath math(builder, loc);
-  auto step = [&](OpBuilder &nested, Location loc, Value index,
-                  ValueRange carried) {
-    scf::YieldOp::create(nested, loc, body(nested, loc, index, carried));
-  };
-  auto loop = scf::ForOp::create(builder, loc, math.constant(0), count,
-                                 math.constant(stepSize), components, step);
-  return llvm::to_vector_of<Value>(loop.getResults());
+  extents = {math.constant(cache.getBatch()),
+             math.constant(cache.getHeads() / cache.getGroupHeads())};
+  if (areTokensOrdered(op))
+    return;
+  Value tokens = adaptor.getTokens().front();
+  Value most = getValueOrCreateConstantIndexOp(
+      builder, loc,
+      tensor::getMixedSize(builder, loc, tokens, op.isPacked() ? 0 : 2));
+  chunk = cache.isExact() ? kExactChunk : kQuantizedChunk;
+  extents.push_back(math.div(math.add(most, chunk - 1), chunk));
+}
+
+/// The part of an append to `sequence` that is `chunk` number `index` of its
+/// new tokens: an append like any other.
+static Sequence takeChunk(OpBuilder &builder, Location loc, CacheType cache,
+                          const Sequence &sequence, Value index,
+                          int64_t chunk) {
+  IndexMath math(builder, loc);
+  Sequence part = sequence;
+  part.length = math.min(math.add(sequence.length, math.mul(index, chunk)),
+                         sequence.newLength);
+  part.newLength = math.min(math.add(part.length, chunk), sequence.newLength);
+  part.start = math.add(sequence.start, math.sub(part.length, sequence.length));
+  part.flushed = buildFlushed(math, cache, part.length);
+  part.newFlushed = buildFlushed(math, cache, part.newLength);
+  return part;
 }
 
 /// Appends to each sequence behind the tokens that it has.
-static SmallVector<Value> appendToSequences(OpBuilder &builder, Location loc,
-                                            AppendOp op, Adaptor adaptor,
-                                            ValueRange carried) {
+static ValueRange appendToSequences(OpBuilder &builder, Location loc,
+                                    AppendOp op, Adaptor adaptor,
+                                    ValueRange components) {
   CacheType cache = op.getCache().getType();
   NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
-  IndexMath math(builder, loc);
-  Value heads = math.constant(cache.getHeads());
-  auto appendSequence = [&](OpBuilder &nested, Location loc, Value index,
-                            ValueRange carried) {
-    Sequence sequence = buildSequence(nested, loc, op, adaptor, index);
-    auto appendHead = [&](OpBuilder &nested, Location loc, Value head,
-                          ValueRange carried) {
-      return HeadAppender(nested, loc, cache, tokens, sequence, head, carried)
-          .append();
-    };
-    return buildLoop(nested, loc, heads, carried, appendHead,
-                     cache.getGroupHeads());
+  AppendItems items(builder, loc, op, adaptor);
+  auto appendItem = [&](OpBuilder &nested, Location loc, ValueRange item,
+                        ValueRange components) {
+    Sequence sequence = buildSequence(nested, loc, op, adaptor, item[0]);
+    if (items.chunk != 0)
+      sequence = takeChunk(nested, loc, cache, sequence, item[2], items.chunk);
+    Value head = IndexMath(nested, loc).mul(item[1], cache.getGroupHeads());
+    return HeadAppender(nested, loc, cache, tokens, sequence, head, components)
+        .append();
   };
-  return buildLoop(builder, loc, math.constant(cache.getBatch()), carried,
-                   appendSequence);
+  return ForallOp::create(builder, loc, items.extents, components, appendItem)
+      .getResults();
 }
 
 /// Stores each packed token in its slot of the pool, none where that is
 /// negative.
-static SmallVector<Value> appendToSlots(OpBuilder &builder, Location loc,
-                                        AppendOp op, Adaptor adaptor,
-                                        ValueRange carried) {
+static ValueRange appendToSlots(OpBuilder &builder, Location loc, AppendOp op,
+                                Adaptor adaptor, ValueRange components) {
   CacheType cache = op.getCache().getType();
   int64_t page = *cache.getPage();
   NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
   IndexMath math(builder, loc);
-  Value heads = math.constant(cache.getHeads());
-  auto storeToken = [&](OpBuilder &nested, Location loc, Value index,
-                        ValueRange carried) {
+  auto storeToken = [&](OpBuilder &nested, Location loc, ValueRange item,
+                        ValueRange components) {
     IndexMath math(nested, loc);
-    Value slot = extractIndex(nested, loc, adaptor.getSlots().front(), index);
-    Value zero = math.constant(0);
+    Value zero = math.constant(0), one = math.constant(1);
+    Value slot = extractIndex(nested, loc, adaptor.getSlots().front(), item[0]);
     Value isStored = arith::CmpIOp::create(
         nested, loc, arith::CmpIPredicate::sge, slot, zero);
-    slot = math.max(slot, zero);
-    RowPlace place{math.div(slot, page), math.rem(slot, page)};
-    Sequence token{place.block,
-                   index,
-                   zero,
-                   zero,
-                   zero,
-                   zero,
-                   TokenRows(cache, place.block, /*pages=*/{})};
-    auto storeHead = [&](OpBuilder &nested, Location loc, Value head,
-                         ValueRange carried) {
-      return HeadAppender(nested, loc, cache, tokens, token, head, carried)
-          .store(place);
+    Value times = arith::SelectOp::create(nested, loc, isStored, one, zero);
+    auto store = [&](OpBuilder &nested, Location loc, Value,
+                     ValueRange components) {
+      IndexMath math(nested, loc);
+      RowPlace place{math.div(slot, page), math.rem(slot, page)};
+      Sequence token{place.block,
+                     item[0],
+                     zero,
+                     zero,
+                     zero,
+                     zero,
+                     TokenRows(cache, place.block, /*pages=*/{})};
+      Value head = math.mul(item[1], cache.getGroupHeads());
+      scf::YieldOp::create(
+          nested, loc,
+          HeadAppender(nested, loc, cache, tokens, token, head, components)
+              .store(place));
     };
-    // No head where the token is left out.
-    Value storedHeads =
-        arith::SelectOp::create(nested, loc, isStored, heads, zero);
-    return buildLoop(nested, loc, storedHeads, carried, storeHead,
-                     cache.getGroupHeads());
+    // A loop that runs once or not at all.
+    auto loop =
+        scf::ForOp::create(nested, loc, zero, times, one, components, store);
+    return llvm::to_vector_of<Value>(loop.getResults());
   };
   Value total = getValueOrCreateConstantIndexOp(
       builder, loc, tensor::getMixedSize(builder, loc, tokens.tensor, 0));
-  return buildLoop(builder, loc, total, carried, storeToken);
+  Value heads = math.constant(cache.getHeads() / cache.getGroupHeads());
+  return ForallOp::create(builder, loc, ValueRange{total, heads}, components,
+                          storeToken)
+      .getResults();
 }
 
 LogicalResult
@@ -159,13 +200,11 @@ AppendPattern::matchAndRewrite(AppendOp op, OneToNOpAdaptor adaptor,
   SmallVector<Value> carried(adaptor.getCache());
   llvm::append_range(carried, adaptor.getSaturated());
   auto append = op.getSlots() ? appendToSlots : appendToSequences;
-  SmallVector<Value> appended =
-      append(rewriter, op.getLoc(), op, adaptor, carried);
+  ValueRange appended = append(rewriter, op.getLoc(), op, adaptor, carried);
   size_t components = adaptor.getCache().size();
-  SmallVector<SmallVector<Value>> results = {
-      SmallVector<Value>(ArrayRef(appended).take_front(components))};
+  SmallVector<ValueRange> results = {appended.take_front(components)};
   if (op.getNewSaturated())
-    results.emplace_back(ArrayRef(appended).drop_front(components));
+    results.push_back(appended.drop_front(components));
   rewriter.replaceOpWithMultiple(op, std::move(results));
   return success();
 }

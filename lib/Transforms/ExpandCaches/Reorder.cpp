@@ -186,25 +186,17 @@ ReorderPattern::matchAndRewrite(ReorderOp op, OneToNOpAdaptor adaptor,
   CacheType cache = op.getCache().getType();
   ValueRange components = adaptor.getCache();
   IndexMath math(rewriter, loc);
-  Value zero = math.constant(0), one = math.constant(1);
-  Value heads = math.constant(cache.getHeads());
-  auto copySequence = [&](OpBuilder &builder, Location loc, Value target,
-                          ValueRange carried) {
-    Copy copy = buildCopy(builder, loc, op, adaptor, target);
-    auto copyHead = [&](OpBuilder &builder, Location loc, Value head,
-                        ValueRange carried) {
-      HeadCopier copier(builder, loc, cache, components, copy, head, carried);
-      SmallVector<Value> copied = copier.run();
-      scf::YieldOp::create(builder, loc, copied);
-    };
-    auto loop =
-        scf::ForOp::create(builder, loc, zero, heads, one, carried, copyHead);
-    scf::YieldOp::create(builder, loc, loop.getResults());
-  };
   Value batch = math.constant(op.getDestination().getType().getBatch());
-  auto loop = scf::ForOp::create(rewriter, loc, zero, batch, one,
-                                 adaptor.getDestination(), copySequence);
-  rewriter.replaceOpWithMultiple(op, {loop.getResults()});
+  Value heads = math.constant(cache.getHeads());
+  auto copyHead = [&](OpBuilder &builder, Location loc, ValueRange item,
+                      ValueRange targets) {
+    Copy copy = buildCopy(builder, loc, op, adaptor, item[0]);
+    return HeadCopier(builder, loc, cache, components, copy, item[1], targets)
+        .run();
+  };
+  auto items = ForallOp::create(rewriter, loc, ValueRange{batch, heads},
+                                adaptor.getDestination(), copyHead);
+  rewriter.replaceOpWithMultiple(op, {items.getResults()});
   return success();
 }
 

@@ -45,8 +45,8 @@ struct Gap {
   std::optional<KeyTurner> turner;
 };
 
-/// Builds the shift of one head of a sequence; of groups of tokens, of the
-/// heads from `head` on that share metadata.
+/// Builds the shift of the heads of a sequence from `head` on that share
+/// metadata.
 class HeadShifter {
 public:
   HeadShifter(OpBuilder &builder, Location loc, CacheType cache, const Gap &gap,
@@ -54,10 +54,12 @@ public:
       : builder(builder), loc(loc), math(builder, loc), cache(cache), gap(gap),
         head(head), components(components) {}
 
-  /// The components after the groups behind the gap have moved.
-  SmallVector<Value> moveGroups();
-  /// The components after the slots of the window have moved.
-  SmallVector<Value> rotateWindow();
+  /// Moves the groups behind the gap.
+  void moveGroups();
+  /// Moves the slots of each head's window.
+  void rotateWindows();
+  /// What has become of the components.
+  const SmallVector<Value> &getComponents() const { return components; }
 
 private:
   HeadShifter inner(OpBuilder &nested, Location loc, ValueRange carried) {
@@ -65,6 +67,7 @@ private:
   }
   void copyGroup(const RowPlace &from, const RowPlace &to);
   void turnGroup(const RowPlace &from, const RowPlace &to);
+  void rotateWindow();
   void reverseRows(Value begin, Value end);
   void turnWindow();
 
@@ -135,7 +138,7 @@ void HeadShifter::turnGroup(const RowPlace &from, const RowPlace &to) {
   component = rows.insert(builder, loc, pack.getResult(0), component);
 }
 
-SmallVector<Value> HeadShifter::moveGroups() {
+void HeadShifter::moveGroups() {
   int64_t group = cache.getTokenGroup();
   auto moveGroup = [&](OpBuilder &nested, Location loc, Value row,
                        ValueRange carried) {
@@ -150,7 +153,7 @@ SmallVector<Value> HeadShifter::moveGroups() {
   };
   auto loop = scf::ForOp::create(builder, loc, gap.end, gap.stored,
                                  math.constant(group), components, moveGroup);
-  return llvm::to_vector_of<Value>(loop.getResults());
+  components = llvm::to_vector_of<Value>(loop.getResults());
 }
 
 /// Reverses the order of the window's rows `begin` to `end`.
@@ -196,8 +199,8 @@ void HeadShifter::turnWindow() {
           .getResult(0);
 }
 
-/// Moves each row of the window `count` slots forward, round the ring.
-SmallVector<Value> HeadShifter::rotateWindow() {
+/// Moves each row of one head's window `count` slots forward, round the ring.
+void HeadShifter::rotateWindow() {
   int64_t slots = cache.getRecentRows();
   Value zero = math.constant(0), size = math.constant(slots);
   Value distance = math.rem(gap.count, slots);
@@ -206,7 +209,22 @@ SmallVector<Value> HeadShifter::rotateWindow() {
   reverseRows(zero, size);
   if (gap.turner)
     turnWindow();
-  return components;
+}
+
+void HeadShifter::rotateWindows() {
+  int64_t heads = cache.getGroupHeads();
+  if (heads == 1)
+    return rotateWindow();
+  auto rotate = [&](OpBuilder &nested, Location loc, Value index,
+                    ValueRange carried) {
+    HeadShifter one = inner(nested, loc, carried);
+    one.head = index;
+    one.rotateWindow();
+    scf::YieldOp::create(nested, loc, one.components);
+  };
+  auto loop = scf::ForOp::create(builder, loc, head, math.add(head, heads),
+                                 math.constant(1), components, rotate);
+  components = llvm::to_vector_of<Value>(loop.getResults());
 }
 
 /// What sequence `index` drops.
@@ -240,50 +258,27 @@ static Gap buildGap(OpBuilder &builder, Location loc, ShiftOp op,
   return gap;
 }
 
-/// A loop over `count` steps of `size` that carries the components.
-static SmallVector<Value>
-buildLoop(OpBuilder &builder, Location loc, int64_t count, int64_t size,
-          ValueRange components,
-          llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, Value,
-                                                ValueRange)>
-              body) {
-  IndexMath math(builder, loc);
-  auto step = [&](OpBuilder &nested, Location loc, Value index,
-                  ValueRange carried) {
-    scf::YieldOp::create(nested, loc, body(nested, loc, index, carried));
-  };
-  auto loop =
-      scf::ForOp::create(builder, loc, math.constant(0), math.constant(count),
-                         math.constant(size), components, step);
-  return llvm::to_vector_of<Value>(loop.getResults());
-}
-
 LogicalResult
 ShiftPattern::matchAndRewrite(ShiftOp op, OneToNOpAdaptor adaptor,
                               ConversionPatternRewriter &rewriter) const {
   CacheType cache = op.getCache().getType();
-  int64_t heads = cache.getHeads();
-  auto shiftSequence = [&](OpBuilder &builder, Location loc, Value index,
-                           ValueRange carried) {
-    Gap gap = buildGap(builder, loc, op, adaptor, index);
-    auto moveGroups = [&](OpBuilder &nested, Location loc, Value head,
-                          ValueRange carried) {
-      return HeadShifter(nested, loc, cache, gap, head, carried).moveGroups();
-    };
-    SmallVector<Value> moved = buildLoop(
-        builder, loc, heads, cache.getGroupHeads(), carried, moveGroups);
-    if (!cache.hasRecentWindow())
-      return moved;
-    auto rotateWindow = [&](OpBuilder &nested, Location loc, Value head,
-                            ValueRange carried) {
-      return HeadShifter(nested, loc, cache, gap, head, carried).rotateWindow();
-    };
-    return buildLoop(builder, loc, heads, 1, moved, rotateWindow);
+  IndexMath math(rewriter, op.getLoc());
+  int64_t together = cache.getGroupHeads();
+  auto shiftHeads = [&](OpBuilder &builder, Location loc, ValueRange item,
+                        ValueRange components) {
+    Gap gap = buildGap(builder, loc, op, adaptor, item[0]);
+    Value head = IndexMath(builder, loc).mul(item[1], together);
+    HeadShifter shifter(builder, loc, cache, gap, head, components);
+    shifter.moveGroups();
+    if (cache.hasRecentWindow())
+      shifter.rotateWindows();
+    return shifter.getComponents();
   };
-  SmallVector<Value> shifted =
-      buildLoop(rewriter, op.getLoc(), cache.getBatch(), 1, adaptor.getCache(),
-                shiftSequence);
-  rewriter.replaceOpWithMultiple(op, {shifted});
+  Value batch = math.constant(cache.getBatch());
+  Value heads = math.constant(cache.getHeads() / together);
+  auto items = ForallOp::create(rewriter, op.getLoc(), ValueRange{batch, heads},
+                                adaptor.getCache(), shiftHeads);
+  rewriter.replaceOpWithMultiple(op, {items.getResults()});
   return success();
 }
 

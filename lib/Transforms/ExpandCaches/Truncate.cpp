@@ -27,15 +27,15 @@ struct TruncatePattern : OpConversionPattern<TruncateOp> {
 
 } // namespace
 
-/// A loop over sequences rather than a structured op: the counts are a few
-/// integers, and are overwritten where nothing reads the old ones.
+/// Work items rather than a structured op: the counts are a few integers, and
+/// are overwritten where nothing reads the old ones.
 LogicalResult
 TruncatePattern::matchAndRewrite(TruncateOp op, OpAdaptor adaptor,
                                  ConversionPatternRewriter &rewriter) const {
   Location loc = op.getLoc();
   CacheType cache = op.getCache();
   Value to = adaptor.getTo();
-  auto truncate = [&](OpBuilder &b, Location loc, Value sequence,
+  auto truncate = [&](OpBuilder &b, Location loc, ValueRange sequence,
                       ValueRange counts) {
     auto update = [&](Value all, Value bound) -> Value {
       Value old = tensor::ExtractOp::create(b, loc, all, sequence);
@@ -53,16 +53,15 @@ TruncatePattern::matchAndRewrite(TruncateOp op, OpAdaptor adaptor,
       updated.push_back(
           update(counts[1], arith::MaxSIOp::create(b, loc, beyond, zero)));
     }
-    scf::YieldOp::create(b, loc, updated);
+    return updated;
   };
-  IndexMath math(rewriter, loc);
   SmallVector<Value> counts = {adaptor.getLengths()};
   if (Value flushed = adaptor.getFlushed())
     counts.push_back(flushed);
-  auto loop = scf::ForOp::create(rewriter, loc, math.constant(0),
-                                 math.constant(cache.getBatch()),
-                                 math.constant(1), counts, truncate);
-  rewriter.replaceOp(op, loop.getResults());
+  Value batch = IndexMath(rewriter, loc).constant(cache.getBatch());
+  rewriter.replaceOp(
+      op,
+      ForallOp::create(rewriter, loc, batch, counts, truncate).getResults());
   return success();
 }
 

@@ -64,7 +64,7 @@ WarpState BlockEmitter::createState() {
   state.sum.fill(zero);
   FragmentC none = {zero, zero, zero, zero};
   state.acc.assign(plan.valueSteps.size(), none);
-  if (!plan.value.element.isExact)
+  if (getOffset(plan.value.element, 0) != 0)
     state.rounded.assign(plan.value.groups, {zero, zero});
   if (plan.value.zeroType)
     state.zeroSums.assign(plan.value.groups, {zero, zero});

@@ -103,7 +103,7 @@ SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
     for (int64_t h = 0; h != 2; ++h) {
       auto [first, second] =
           unpackPlane(plan.key.element, words[h][step.word], step.plane);
-      if (plan.key.element.isExact)
+      if (plan.key.element.isHalf())
         second = w.toHalf2(words[h][step.word + 1]);
       a[h] = first;
       a[h + 2] = second;
