@@ -43,11 +43,11 @@ def maps(text, chip):
 class Side:
     """A cache and its oracle."""
 
-    def __init__(self, text, batch, heads, capacity, dim, **parameters):
-        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), fill=0xFF, **parameters)
+    def __init__(self, text, batch, heads, capacity, dim, dtype="f16", **parameters):
+        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), dtype, fill=0xFF, **parameters)
         parameters.pop("page", None)  # where tokens lie is nothing to the oracle
         parameters.pop("token_major", None)
-        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, dtype="f16", **parameters)
+        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, dtype=dtype, **parameters)
 
     def append(self, x, counts):
         self.compiled.append(x, counts)
@@ -55,9 +55,10 @@ class Side:
 
 
 def draw_parameters(rng, name):
+    parameters = {"dtype": str(rng.choice(["f16", "bf16"]))}
     if name == "exact":
-        return {} if rng.random() < 0.5 else {"page": int(rng.choice([16, 32, 64]))}
-    parameters = dict(WINDOWS[rng.integers(len(WINDOWS))])
+        return parameters if rng.random() < 0.5 else {**parameters, "page": int(rng.choice([16, 32, 64]))}
+    parameters |= WINDOWS[rng.integers(len(WINDOWS))]
     if rng.random() < 0.3:
         parameters["page"] = int(rng.choice([16, 32, 48, 64, 128]))
     if rng.random() < 0.2:
@@ -98,13 +99,26 @@ def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
     check(q, k, v, device, variant, splits=int(rng.choice([1, 1, 3])))
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_formats_map_to_tensor_cores(name):
-    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS[name]))
+def test_formats_map_to_tensor_cores(name, dtype):
+    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS[name]), dtype)
     variant = attention_ir.Variant(scale=0.1, causal=True)
     text = attention_ir.attention((1, 16, 128), "f32", 128, cache.type, cache.type, (False, False), variant, (False, False))
     assert maps(text, "sm_89")
     assert maps(text, "sm_80") == (name != "f8E4M3FN")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_exact_tokens_are_as_exact_as_their_type(dtype, rng):
+    """bf16 is multiplied as bf16, whose few digits would be too few for a query and for probabilities."""
+    k, v = (Side(FORMATS["exact"], 1, 2, 300, 128, dtype) for _ in range(2))
+    for side in (k, v):
+        side.append(4 * rng.standard_normal((1, 2, 300, 128)).astype(np.float32), [300])
+    q = rng.standard_normal((1, 16, 1, 128)).astype(np.float32)
+    expected = reference.attention(q, k.oracle, v.oracle)
+    found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
+    assert relative_l2(found, expected) <= 1e-3
 
 
 @pytest.mark.parametrize("spread", [1, 1e-6, 1e4])

@@ -138,6 +138,11 @@ private:
   Value isWithin(int64_t number, Value first, Value last);
 
   // Unpack.cpp: words of codes to pairs of f16.
+  /// Two pairs as columns of products with `element`: of f16, or as the sum of
+  /// two of bf16, which has too few digits.
+  SmallVector<std::array<Value, 2>, 2>
+  packColumns(const StoredElement &element,
+              std::array<std::array<Value, 2>, 2> pairs);
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
   static double getOffset(const StoredElement &element, int64_t plane);
@@ -197,7 +202,7 @@ private:
   SideRows key, value;
 
   // Of the query rows at hand.
-  SmallVector<FragmentB> query;
+  SmallVector<SmallVector<FragmentB, 2>> query;
   /// For each group of keys: minus the query times what codes are off by, and
   /// the sum of the query where keys have zeros.
   SmallVector<FragmentC> scoreInits, querySums;

@@ -15,7 +15,7 @@ using namespace mlir::kvq;
 //===----------------------------------------------------------------------===//
 
 int64_t SidePlan::getChannel(int64_t byte, int64_t plane) const {
-  if (element.isHalf())
+  if (element.isExact())
     return byte / 2;
   const CodeOrder &order = cache.getRowLayout().parts.front().order;
   int64_t roundBytes = order.elements * element.bits / 8;
@@ -48,7 +48,7 @@ static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
   const StoredElement &element = key.element;
   int64_t loads = key.rowBytes / (4 * key.loadBytes);
   int64_t wordsPerLoad = key.loadBytes / 4;
-  int64_t wordsPerStep = element.isHalf() ? 2 : 1;
+  int64_t wordsPerStep = element.isExact() ? 2 : 1;
   if (key.rowBytes % (4 * key.loadBytes) != 0 ||
       wordsPerLoad % wordsPerStep != 0)
     return std::nullopt;
@@ -87,13 +87,13 @@ static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
     return std::nullopt;
   SmallVector<ValueStep> steps;
   for (int64_t word = 0; word != loads * wordsPerLoad; ++word)
-    for (int64_t half = 0; half != (element.isHalf() ? 1 : 2); ++half)
+    for (int64_t half = 0; half != (element.isExact() ? 1 : 2); ++half)
       for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
         ValueStep step = {{}, 0, 0, word, half, plane};
         for (int64_t r = 0; r != 2; ++r) {
           int64_t byte = word / wordsPerLoad * 8 * value.loadBytes +
                          word % wordsPerLoad * 4 +
-                         (element.isHalf() ? 2 * r : 2 * half + r);
+                         (element.isExact() ? 2 * r : 2 * half + r);
           auto channels =
               getChannelsOfLanes(value, byte, plane, value.loadBytes, 8);
           if (!channels || (r != 0 && channels->second != step.stride))
@@ -142,9 +142,11 @@ static std::string planElement(SidePlan &side) {
   FormatInterface format = cache.getFormat();
   StoredElement &element = side.element;
   if (side.region != TokenRegion::Codes || format.isExact()) {
-    element.kind = StoredElement::Kind::Half;
-    if (!cache.getElementType().isF16())
-      return "exact tokens other than f16";
+    Type type = cache.getElementType();
+    if (!type.isF16() && !type.isBF16())
+      return "exact tokens other than f16 and bf16";
+    element.kind =
+        type.isF16() ? StoredElement::Kind::Half : StoredElement::Kind::BFloat;
     if (format.isExact() && cache.getRowLayout().records.exists())
       return "exact tokens in records";
     element.bits = 16;

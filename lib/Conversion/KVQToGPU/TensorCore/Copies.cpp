@@ -127,7 +127,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
   bool isCodes = plan.region == TokenRegion::Codes;
   side.rows = find(plan.region == TokenRegion::First    ? ComponentKind::First
                    : plan.region == TokenRegion::Recent ? ComponentKind::Recent
-                   : plan.element.isHalf()              ? ComponentKind::Values
+                   : plan.element.isExact()             ? ComponentKind::Values
                                                         : ComponentKind::Codes);
   if (isCodes)
     side.pages = pages;

@@ -34,8 +34,9 @@ void BlockEmitter::loadQuery(Value firstRow) {
     std::array<Value, 4> elements;
     for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
       element = load(w.add(w.mul(laneColumn, step.stride), channel));
-    query.push_back({w.packHalf2(elements[0], elements[1]),
-                     w.packHalf2(elements[2], elements[3])});
+    query.push_back(packColumns(
+        plan.key.element,
+        {{{elements[0], elements[1]}, {elements[2], elements[3]}}}));
   }
 
   // A product with a constant gives the same sum in every row: what scores
@@ -48,7 +49,8 @@ void BlockEmitter::loadQuery(Value firstRow) {
     Value pair = w.half2(constant);
     sum = w.multiply({pair, pair, pair, pair}, b, sum);
   };
-  for (auto [step, fragment] : llvm::zip_equal(plan.keySteps, query)) {
+  for (auto [step, fragments] : llvm::zip_equal(plan.keySteps, query)) {
+    const FragmentB &fragment = fragments.front(); // codes have one
     double offset = getOffset(plan.key.element, step.plane);
     if (offset != 0)
       addProduct(scoreInits[step.group], -offset, fragment);
@@ -103,12 +105,13 @@ SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
     for (int64_t h = 0; h != 2; ++h) {
       auto [first, second] =
           unpackPlane(plan.key.element, words[h][step.word], step.plane);
-      if (plan.key.element.isHalf())
-        second = w.toHalf2(words[h][step.word + 1]);
+      if (plan.key.element.isExact())
+        second = unpackPlane(plan.key.element, words[h][step.word + 1], 0)[0];
       a[h] = first;
       a[h + 2] = second;
     }
-    dots[step.group] = w.multiply(a, columns, dots[step.group]);
+    for (const FragmentB &part : columns)
+      dots[step.group] = w.multiply(a, part, dots[step.group]);
   }
   return dots;
 }
