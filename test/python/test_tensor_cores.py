@@ -29,6 +29,14 @@ FORMATS = {
     "f8E5M2": "codes = f8E5M2, group = [1, *], scale = f16",
     "exact": "codes = none",
 }
+# Several tokens share a scale, which the query is multiplied by: of keys.
+KEY_FORMATS = FORMATS | {
+    "ui4 by channel": "codes = ui4, group = [32, 1], scale = f16, zero = min f16",
+    "i8 by channel": "codes = i8, group = [64, 1], scale = f32",
+    "i4 by 128 tokens, 16 channels": "codes = i4, group = [128, 16], scale = f16",
+    "ui2 by 16 tokens": "codes = ui2, group = [16, 32], scale = bf16, zero = point f16",
+    "f8E5M2 by channel": "codes = f8E5M2, group = [32, 1], scale = f16",
+}
 WINDOWS = ({}, {}, {"exact_first": 3}, {"recent": 20}, {"recent": 33, "exact_first": 5})
 NAMES = ("causal", "positions", "slopes", "sinks", "softcap", "window")
 
@@ -59,7 +67,11 @@ def draw_parameters(rng, name):
     if name == "exact":
         return parameters if rng.random() < 0.5 else {**parameters, "page": int(rng.choice([16, 32, 64]))}
     parameters |= WINDOWS[rng.integers(len(WINDOWS))]
-    if rng.random() < 0.3:
+    if (tokens := reference.Format.parse(KEY_FORMATS[name]).tokens) > 1:
+        parameters.setdefault("recent", int(rng.integers(0, 40)))
+        if rng.random() < 0.3:
+            parameters["page"] = tokens * int(rng.integers(1, 3))
+    elif rng.random() < 0.3:
         parameters["page"] = int(rng.choice([16, 32, 48, 64, 128]))
     if rng.random() < 0.2:
         parameters["token_major"] = True
@@ -69,19 +81,20 @@ def draw_parameters(rng, name):
 def draw_pair(rng, names, lengths, heads, dim):
     """Two sides, filled. Pages of both begin at the same token."""
     parameters = [draw_parameters(rng, name) for name in names]
-    if all("page" in of for of in parameters):
+    grouped = reference.Format.parse(KEY_FORMATS[names[0]]).tokens > 1
+    if "page" in parameters[1] and ("page" in parameters[0] or grouped):
         for of in parameters:
             of.pop("exact_first", None)
     capacity = int(max(lengths)) + int(rng.integers(0, 70))
     sides = [
-        Side(FORMATS[name], len(lengths), heads, capacity, dim, **of)
+        Side(KEY_FORMATS[name], len(lengths), heads, capacity, dim, **of)
         for name, of in zip(names, parameters, strict=True)
     ]
     fill(rng, sides, np.array(lengths), heads, dim)
     return sides
 
 
-@pytest.mark.parametrize("key", FORMATS)
+@pytest.mark.parametrize("key", KEY_FORMATS)
 def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
     names = key, str(rng.choice(list(FORMATS)))
     dim = int(rng.choice([64, 128]))
@@ -100,11 +113,13 @@ def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", KEY_FORMATS)
 def test_formats_map_to_tensor_cores(name, dtype):
-    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS[name]), dtype)
+    keys = kvq.Cache(1, 2, 256, 128, kvq.Format(KEY_FORMATS[name]), dtype, residual=None if name == "exact" else 128)
+    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS.get(name, FORMATS["i8"])), dtype)
+    windows = keys.has_window, False
     variant = attention_ir.Variant(scale=0.1, causal=True)
-    text = attention_ir.attention((1, 16, 128), "f32", 128, cache.type, cache.type, (False, False), variant, (False, False))
+    text = attention_ir.attention((1, 16, 128), "f32", 128, keys.type, cache.type, windows, variant, (False, False))
     assert maps(text, "sm_89")
     assert maps(text, "sm_80") == (name != "f8E4M3FN")
 

@@ -173,8 +173,13 @@ static std::string planElement(SidePlan &side) {
     return "codes in reversed order";
   if (layout.records.exists() || layout.block.tokens != 1)
     return "codes and metadata in records";
-  if (format.getGroupTokens() != 1 || format.hasStaticRange())
+  if (format.hasStaticRange())
+    return "given scales";
+  side.groupTokens = format.getGroupTokens();
+  if (side.groupTokens != 1 && !side.isKey)
     return "scales of several tokens";
+  if (side.groupTokens % kFragmentTokens != 0 && side.groupTokens != 1)
+    return "scales of " + std::to_string(side.groupTokens) + " tokens";
   if (format.getOuterScaleType())
     return "scales of two levels";
   if (cache.getGroupHeads() != 1)
@@ -183,8 +188,9 @@ static std::string planElement(SidePlan &side) {
   element.flipsSign = format.hasSignedCodes() && !layout.bias;
   element.bias = format.hasSignedCodes() ? int64_t(1) << (element.bits - 1) : 0;
   side.rowBytes = side.getChannels() * element.bits / 8;
-  side.groups =
-      side.getChannels() / format.getGroupChannels(side.getChannels());
+  if (!side.foldsIntoQuery())
+    side.groups =
+        side.getChannels() / format.getGroupChannels(side.getChannels());
   side.scaleType = format.getScaleType();
   side.zeroType = format.getZeroType();
   auto isPlainFloat = [](Type type) {
@@ -250,9 +256,10 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
   auto isPagedCodes = [](const SidePlan &side) {
     return side.region == TokenRegion::Codes && side.cache.isPaged();
   };
-  if (isPagedCodes(plan.key) && isPagedCodes(plan.value) &&
+  if ((isPagedCodes(plan.key) || plan.key.foldsIntoQuery()) &&
+      isPagedCodes(plan.value) &&
       key.getExactFirst() != value.getExactFirst()) {
-    whyNot = "pages of keys and values that begin at other tokens";
+    whyNot = "pages or groups of keys and values begin at other tokens";
     return std::nullopt;
   }
   whyNot = planSteps(plan.key, plan.keySteps, planKeys);
@@ -271,15 +278,16 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
     return tokens * plan.key.rowBytes % kWarpCopyBytes == 0 &&
            tokens * plan.value.rowBytes % kWarpCopyBytes == 0;
   };
-  // Pages end at steps.
+  // Pages and groups of tokens end at steps.
   auto fitsPages = [&](int64_t tokens) {
     for (const SidePlan *side : {&plan.key, &plan.value})
       if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
           *side->cache.getPage() % tokens != 0)
         return false;
-    return true;
+    return plan.key.groupTokens == 1 || plan.key.groupTokens % tokens == 0;
   };
-  const SidePlan &first = isPagedCodes(plan.value) ? plan.value : plan.key;
+  bool followsValues = isPagedCodes(plan.value) && !plan.key.foldsIntoQuery();
+  const SidePlan &first = followsValues ? plan.value : plan.key;
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
   for (int64_t tokens : {64, 32, 16}) {

@@ -84,12 +84,19 @@ struct SidePlan {
   int64_t rowBytes = 0;
   /// Bytes that a lane loads at once.
   int64_t loadBytes = 0;
-  /// Groups of channels with a scale each; 1 without scales.
+  /// Groups of channels with a scale each that products are apart for; 1
+  /// without scales, and where the query is multiplied by them.
   int64_t groups = 1;
   Type scaleType, zeroType;
+  /// Of keys, tokens that share scales: a step is of one group then, and the
+  /// query is multiplied by its scales.
+  int64_t groupTokens = 1;
 
   int64_t getChannels() const { return cache.getHeadDim(); }
-  bool hasScales() const { return bool(scaleType); }
+  /// Whether each token has scales of its own.
+  bool hasTokenScales() const { return scaleType && groupTokens == 1; }
+  bool hasTokenZeros() const { return zeroType && groupTokens == 1; }
+  bool foldsIntoQuery() const { return groupTokens != 1; }
   /// The channel whose code is the `plane`th of byte `byte` of a row; of an
   /// exact row the element whose first byte it is.
   int64_t getChannel(int64_t byte, int64_t plane) const;

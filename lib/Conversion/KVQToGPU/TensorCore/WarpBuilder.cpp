@@ -388,6 +388,12 @@ Value WarpBuilder::shuffleXor(Value value, int64_t lanes) {
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 
+Value WarpBuilder::shuffleFrom(Value value, Value lane) {
+  return NVVM::ShflOp::create(builder, loc, value.getType(), i32(-1), value,
+                              lane, i32(31), NVVM::ShflKind::idx,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
 Value WarpBuilder::anyLane(Value condition) {
   return NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(), i32(-1),
                                   condition, NVVM::VoteSyncKind::any);

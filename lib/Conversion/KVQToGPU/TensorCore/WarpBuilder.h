@@ -114,6 +114,8 @@ public:
   /// Transposes an 8 x 8 matrix of f16, of which a lane has a pair of a row.
   Value transpose(Value pair);
   Value shuffleXor(Value value, int64_t lanes);
+  /// That of another lane.
+  Value shuffleFrom(Value value, Value lane);
   Value anyLane(Value condition);
 
   // Control flow.
