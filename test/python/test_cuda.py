@@ -196,6 +196,34 @@ def test_a_mask_and_tables_on_the_gpu(rng):
         assert str(table.__cuda_array_interface__["data"][0]) in launch
 
 
+def test_a_cache_that_lives_on_the_gpu(rng):
+    cache = kvq.Cache(2, 2, 64, 64, FMT, page=8, device="cuda")
+    x = on_gpu(rng.standard_normal((2, 2, 11, 64), np.float32))
+    take_log()
+    cache.append(x, [11, 5])
+    (launch,) = launches(take_log())
+    assert launch[1] == "append_kernel"
+    for array in (x, *cache.storage().values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in launch
+    assert cache.lengths.tolist() == [11, 5] and cache.page_table[1, 0] >= 0
+    # A shared page is copied on the GPU before it is written to; the copies are in the order of the stream.
+    cache.fork(0, [1])
+    assert cache.page_table[0, 1] == cache.page_table[1, 1]
+    take_log()
+    cache.append(on_gpu(rng.standard_normal((2, 2, 1, 64), np.float32)))
+    log = take_log()
+    codes, scales = cache.storage().values()
+    pages = len(codes.numpy())
+    assert [line[:2] for line in log if line[0] == "cuMemcpyDtoDAsync"] == [
+        ["cuMemcpyDtoDAsync", str(array.nbytes // pages)] for array in (codes, scales)
+    ]
+    with pytest.raises(kvq.Error, match="expected the tokens on cuda:0, got an array in the host's memory"):
+        cache.append(np.zeros((2, 2, 1, 64), np.float32))
+    with pytest.raises(kvq.Error, match=r"expected tokens of shape \[2, 2, tokens, 64\], got \[2, 2, 1, 32\]"):
+        cache.append(on_gpu(np.zeros((2, 2, 1, 32), np.float32)))
+    assert cache.lengths.tolist() == [12, 12]
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
