@@ -252,9 +252,15 @@ static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
+  // What the first candidate replaces is read, and so has to be something.
   SmallVector<Value> best = {
       buildEmptyLike(b, loc, inits.front(), b.getF32Type())};
   llvm::append_range(best, inits);
+  for (Value &value : best) {
+    Value nothing = arith::ConstantOp::create(
+        b, loc, b.getZeroAttr(getElementTypeOrSelf(value)));
+    value = linalg::FillOp::create(b, loc, nothing, value).getResult(0);
+  }
   Value zero = constant(0);
   auto tryRange = [&](OpBuilder &b, Location loc, Value i, ValueRange best) {
     Value isFirst =
