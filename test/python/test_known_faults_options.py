@@ -337,6 +337,29 @@ ROTATE = (
     "-> tensor<4x64xf32>",
     "%0 : tensor<4x64xf32>",
 )
+I8_ROWS = "memref<1x2x128x64xi8>, memref<1x2x128x1xf16>, memref<1x2x4x64xf16>, memref<1x2x40x64xf16>"
+WINDOWED = "!kvq.cache<1x2x172x64xf16, #kvq.format<codes = i8, group = [1, *], scale = f16>, exact_first = 4, recent = 40>"
+BLOCK = (
+    "%q: memref<4x64xf32>, %c: memref<1x2x128x64xi8>, %s: memref<1x2x128x1xf16>, %x: memref<1x2x4x64xf16>, "
+    "%w: memref<1x2x40x64xf16>, %i: index, %m: memref<4xf32>",
+    "scf.forall (%b) in (2) {{ kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c, %s, %x, %w : {0[0]}) "
+    "values(%c, %s, %x, %w : {0[0]}) at [%i, %i] tokens [%i to %i] slopes(%m : memref<4xf32>) position [%i] "
+    "outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) "
+    "{{key_type = {0[1]}, value_type = {0[2]}, {0[3]}}} }}",
+    "%i : index",
+)
+BLOCK_ATTRIBUTES = "key_region = #kvq.region<{}>, value_region = #kvq.region<{}>, shared_bytes = {}"
+
+
+BIASED = WINDOWED.replace("scale = f16>", "scale = f16, layout = #kvq.layout<codes = planar, bias>>")
+ALL_CODES = BLOCK_ATTRIBUTES.format("codes", "codes", 99999)
+
+
+def in_block(attributes: str, key: str = WINDOWED, value: str = WINDOWED) -> list[str]:
+    return [I8_ROWS, key, value, attributes]
+
+
+ON_BLOCKS = "func.func(convert-kvq-to-gpu)"
 REGIONS = "key_region = #kvq.region<{}>, value_region = #kvq.region<{}>, tile = {}"
 AT = "<{}> at [%b, %b] tokens [%lo to %hi] {{tile = {}}}"
 VALUES_OF = "func.func(kvq-decompose-values)"
@@ -400,6 +423,21 @@ OP_ATTRIBUTES = {
         *(PARTIAL_QUERIES, ", window = 9", ", window = 9, window_first = 2"),
         "func.func(kvq-decompose-attention)",
     ),
+    **{
+        f"block_attention.{name}": (BLOCK, in_block(before), in_block(after), ON_BLOCKS)
+        for name, before, after in (
+            ("key_region", ALL_CODES, BLOCK_ATTRIBUTES.format("first", "codes", 99999)),
+            ("value_region", ALL_CODES, BLOCK_ATTRIBUTES.format("codes", "recent", 99999)),
+            ("shared_bytes", ALL_CODES, BLOCK_ATTRIBUTES.format("codes", "codes", 30000)),
+            ("softcap", ALL_CODES, f"{ALL_CODES}, softcap = 2.0 : f32"),
+            ("query_tokens", ALL_CODES, f"{ALL_CODES}, query_tokens = 2"),
+            ("causal", ALL_CODES, f"{ALL_CODES}, causal"),
+            ("window", ALL_CODES, f"{ALL_CODES}, window = 9"),
+            ("window_first", f"{ALL_CODES}, window = 9", f"{ALL_CODES}, window = 9, window_first = 2"),
+        )
+    },
+    "block_attention.key_type": (BLOCK, in_block(ALL_CODES), in_block(ALL_CODES, key=BIASED), ON_BLOCKS),
+    "block_attention.value_type": (BLOCK, in_block(ALL_CODES), in_block(ALL_CODES, value=BIASED), ON_BLOCKS),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),
     "load_tile.within_page": (LOAD_PAGED, "{tile = 8}", "{tile = 8, within_page}", "kvq-expand-caches"),
     "load_tile.as_tile": (
@@ -471,6 +509,7 @@ def test_misspelt_attributes_are_rejected(op):
 STEP = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}, recent = 40>"])
 GPU_STEP = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"])  # workgroup memory is small
 PROMPT = attend((2, 2, 64), 8, "f16", [f"<format = {_named(I4)}>"], queries=4)
+REGION_PASSES = "kvq-apply-policy,func.func(kvq-split-tokens,kvq-split-regions"
 KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"
 # As the pipelines, without schedules, which go before options.
 BY_HAND = (
@@ -545,12 +584,15 @@ OPTIONS = {
     "kvq-cpu-pipeline.dequantize-rows": ("kvq-cpu-pipeline{}", "16", "17"),
     "kvq-cpu-pipeline.query-tile": ("kvq-cpu-pipeline{}", "0", "2"),
     "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
-    "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{}", "64", "128"),
+    "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{tensor-cores=false {}}", "64", "128"),
     "kvq-nvvm-pipeline.chip": ("kvq-nvvm-pipeline{}", "sm_80", "sm_90a"),
     "kvq-nvvm-pipeline.format": ("kvq-nvvm-pipeline{}", "isa", "''"),
     "kvq-nvvm-pipeline.ptx": ("kvq-nvvm-pipeline{}", "80", "84"),
     "kvq-nvvm-pipeline.splits": ("kvq-nvvm-pipeline{}", "1", "2"),
-    "kvq-nvvm-pipeline.tile-tokens": ("kvq-nvvm-pipeline{}", "64", "32"),
+    "kvq-nvvm-pipeline.tensor-cores": ("kvq-nvvm-pipeline{}", "true", "false"),
+    "kvq-nvvm-pipeline.tile-tokens": ("kvq-nvvm-pipeline{tensor-cores=false {}}", "64", "32"),
+    "kvq-map-to-tensor-cores.chip": (f"{REGION_PASSES},kvq-map-to-tensor-cores{{}})", "sm_80", "sm_89"),
+    "kvq-map-to-tensor-cores.ptx": (f"{REGION_PASSES},kvq-map-to-tensor-cores{{}})", "70", "78"),
     "kvq-kernels-to-nvvm-pipeline.chip": (f"{KERNELS},kvq-kernels-to-nvvm-pipeline{{}}", "sm_80", "sm_90a"),
     "kvq-kernels-to-nvvm-pipeline.format": (f"{KERNELS},kvq-kernels-to-nvvm-pipeline{{}}", "isa", "''"),
     "kvq-kernels-to-nvvm-pipeline.ptx": (f"{KERNELS},kvq-kernels-to-nvvm-pipeline{{}}", "80", "84"),
@@ -615,7 +657,7 @@ def step_for(name: str) -> str:
         return BYTES_STEP
     if "query-tile" in name or "dequantize-rows" in name:
         return PROMPT
-    return GPU_STEP if "gpu" in name or "nvvm" in name else STEP
+    return GPU_STEP if "gpu" in name or "nvvm" in name or "tensor-cores" in name else STEP
 
 
 @pytest.mark.parametrize("name", OPTIONS)

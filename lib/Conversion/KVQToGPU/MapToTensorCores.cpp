@@ -90,10 +90,13 @@ private:
     std::string whyNot = whyNotVariant(op);
     if (whyNot.empty() && !target.has(GPUFeature::MatrixTranspose))
       whyNot = "PTX " + std::to_string(target.ptx) + " transposes no matrices";
-    if (whyNot.empty())
-      BlockPlan::get(op.getKey().getType(), *op.getKeyRegion(),
-                     op.getValue().getType(), *op.getValueRegion(), sharedBytes,
-                     whyNot);
+    if (whyNot.empty()) {
+      std::optional<BlockPlan> plan = BlockPlan::get(
+          op.getKey().getType(), *op.getKeyRegion(), op.getValue().getType(),
+          *op.getValueRegion(), sharedBytes, whyNot);
+      if (plan && plan->convertsFP8() && !target.has(GPUFeature::FP8Conversion))
+        whyNot = target.chip->name.str() + " converts no f8E4M3FN";
+    }
     auto opts = remark::RemarkOpts::name("MapToTensorCores")
                     .category("kvq-map-to-tensor-cores");
     if (whyNot.empty())

@@ -64,7 +64,7 @@ WarpState BlockEmitter::createState() {
   state.sum.fill(zero);
   FragmentC none = {zero, zero, zero, zero};
   state.acc.assign(plan.valueSteps.size(), none);
-  if (!plan.value.element.isExact)
+  if (getOffset(plan.value.element, 0) != 0)
     state.rounded.assign(plan.value.groups, {zero, zero});
   if (plan.value.zeroType)
     state.zeroSums.assign(plan.value.groups, {zero, zero});
@@ -75,130 +75,84 @@ WarpState BlockEmitter::createState() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// The f32 number that a group's zero adds to the values of its codes.
-static void buildOffsets(WarpBuilder &w, const SidePlan &plan, PerToken &zeros,
-                         const PerToken &scales) {
-  FormatInterface format =
-      plan.cache.getFormat().resolve(plan.cache.getHeadDim());
-  for (auto [ofToken, scalesOfToken] : llvm::zip_equal(zeros, scales))
-    for (auto [zero, scale] : llvm::zip_equal(ofToken, scalesOfToken))
-      zero = format.buildOffset(w.builder, w.loc, scale, zero);
-}
-
 WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state,
                                  StepKind kind) {
-  PerToken keyScales, keyZeros, valueScales, valueZeros;
-  auto load = [&](const SideRows &side, PerToken &scales, PerToken &zeros) {
-    if (side.plan->hasScales())
-      scales = loadScales(side, stepBegin, /*zeros=*/false, kind);
-    if (!side.plan->zeroType)
-      return;
-    zeros = loadScales(side, stepBegin, /*zeros=*/true, kind);
-    buildOffsets(w, *side.plan, zeros, scales);
-  };
-  load(key, keyScales, keyZeros);
-  // Ahead of time where that counts, otherwise it would only hold registers.
-  if (kind == StepKind::Whole)
-    load(value, valueScales, valueZeros);
   Value next = w.add(stepBegin, kBlockWarps * plan.stepTokens);
+  // Ahead of time where that counts; otherwise it would only hold registers.
+  TokenScales valueScales;
+  if (kind == StepKind::Whole)
+    valueScales = loadScales(value, stepBegin);
   // Values of this step are still on their way when its keys are here.
   w.waitForCopies(1);
   w.syncWarp();
   copyStep(key, next, state.freeSlot, kind);
-  SmallVector<FragmentC> scores =
-      emitScores(state, keyScales, keyZeros, stepBegin);
+  SmallVector<FragmentC> scores = emitScores(state, stepBegin, kind);
   w.waitForCopies(1);
   w.syncWarp();
   copyStep(value, next, state.keySlot, kind);
   if (kind == StepKind::Partial) {
-    load(value, valueScales, valueZeros);
+    valueScales = loadGuardedScales(value, stepBegin, 0, plan.getLaneTokens());
     hideScores(scores, stepBegin);
   }
-  ScaledProbabilities probabilities =
-      emitSoftmax(state, scores, valueScales, valueZeros);
+  ScaledProbabilities probabilities = emitSoftmax(state, scores, valueScales);
   emitValues(state, probabilities);
   std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
       std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
   return state;
 }
 
-/// The warp's steps from `first` to `last`, all of them whole, and the next one
-/// too.
-WarpState BlockEmitter::emitWholeSteps(Value first, Value last,
-                                       WarpState state) {
-  int64_t stride = kBlockWarps * plan.stepTokens;
-  auto buildLoop = [&](Value first, Value last, const WarpState &inits) {
-    WarpState after = inits;
-    after.unpack(
-        w.buildFor(first, last, w.i32(stride), inits.pack(),
-                   [&](Value stepBegin, ValueRange carried) {
-                     WarpState inside = inits;
-                     inside.unpack(carried);
-                     return emitStep(stepBegin, inside, StepKind::Whole).pack();
-                   }));
-    return after;
-  };
-  if (state.rounded.empty())
-    return buildLoop(first, last, state);
-  // The offsets of codes of values are taken off the accumulators every so many
-  // steps.
-  int64_t outerStride = 8 * stride;
+/// The warp's steps from `first` to `last`.
+WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
+                                 StepKind kind) {
   WarpState after = state;
-  after.unpack(w.buildFor(first, last, w.i32(outerStride), state.pack(),
-                          [&](Value outer, ValueRange carried) {
-                            WarpState inside = state;
-                            inside.unpack(carried);
-                            Value end = w.min(last, w.add(outer, outerStride));
-                            inside = buildLoop(outer, end, inside);
-                            takeOffsetsOff(inside);
-                            return inside.pack();
-                          }));
-  return after;
-}
-
-/// The warp's steps from `first` to `last`, of which nothing is known.
-WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
-                                         WarpState state) {
-  int64_t stride = kBlockWarps * plan.stepTokens;
-  WarpState after = state;
-  after.unpack(w.buildFor(first, last, w.i32(stride), state.pack(),
+  after.unpack(w.buildFor(first, last, w.i32(kBlockWarps * plan.stepTokens),
+                          state.pack(),
                           [&](Value stepBegin, ValueRange carried) {
                             WarpState inside = state;
                             inside.unpack(carried);
-                            inside =
-                                emitStep(stepBegin, inside, StepKind::Partial);
-                            takeOffsetsOff(inside);
+                            inside = emitStep(stepBegin, inside, kind);
+                            // Few steps; whole ones leave it to the rounds.
+                            if (kind == StepKind::Partial)
+                              takeOffsetsOff(inside);
                             return inside.pack();
                           }));
   return after;
 }
 
-/// The warp's steps from `first` on: those that are whole in a loop of their
-/// own, others before and after them. Both loops are there once: they are taken
-/// twice, the second time without whole steps.
+/// The warp's steps from `first` on, in rounds of so many whole ones, in a loop
+/// of their own, after which the offsets of codes of values are taken off.
+/// Before the first round's and in place of the last one's come those of which
+/// nothing is known.
 WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
+  constexpr int64_t kRoundSteps = 8;
   int64_t stride = kBlockWarps * plan.stepTokens;
-  auto countSteps = [&](Value tokens) { // rounded up, none below 0
-    Value steps = w.add(w.max(tokens, w.i32(0)), stride - 1);
-    return w.divideUnsigned(steps, stride);
+  int64_t roundTokens = kRoundSteps * stride;
+  auto roundUp = [&](Value tokens, int64_t multiple) { // 0 below 0
+    Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
+    return w.sub(sum, w.remUnsigned(sum, multiple));
   };
-  Value wholeFirst =
-      w.add(first, w.mul(countSteps(w.sub(commonBegin, first)), stride));
+  Value wholeFirst = w.add(first, roundUp(w.sub(commonBegin, first), stride));
+  // The step after a whole one is whole, too.
   Value wholeEnd = w.add(commonEnd, 1 - stride - plan.stepTokens);
-  Value wholeCount = countSteps(w.sub(wholeEnd, wholeFirst));
-  Value wholeLast = w.add(wholeFirst, w.mul(wholeCount, stride));
+  Value wholeTokens = roundUp(w.sub(wholeEnd, wholeFirst), stride);
+  Value wholeLast = w.add(wholeFirst, wholeTokens);
+  Value lastRound = w.add(wholeFirst, roundUp(wholeTokens, roundTokens));
   WarpState after = state;
   after.unpack(w.buildFor(
-      w.i32(0), w.i32(2), w.i32(1), state.pack(),
+      wholeFirst, w.add(lastRound, 1), w.i32(roundTokens), state.pack(),
       [&](Value round, ValueRange carried) {
         WarpState inside = state;
         inside.unpack(carried);
-        Value isFirst = w.compare(arith::CmpIPredicate::eq, round, w.i32(0));
-        inside = emitPartialSteps(
-            w.select(isFirst, first, wholeLast),
-            w.select(isFirst, w.min(wholeFirst, end), end), inside);
-        Value last = w.select(isFirst, wholeLast, wholeFirst);
-        return emitWholeSteps(wholeFirst, last, inside).pack();
+        Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
+        Value isLast = w.compare(arith::CmpIPredicate::eq, round, lastRound);
+        Value before = w.select(isFirst, w.min(wholeFirst, end), w.i32(0));
+        inside =
+            emitLoop(w.select(isFirst, first, wholeLast),
+                     w.select(isLast, end, before), inside, StepKind::Partial);
+        Value last = w.min(wholeLast, w.add(round, roundTokens));
+        inside = emitLoop(round, last, inside, StepKind::Whole);
+        takeOffsetsOff(inside);
+        return inside.pack();
       }));
   return after;
 }

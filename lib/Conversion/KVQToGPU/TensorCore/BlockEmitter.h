@@ -25,6 +25,12 @@ using PerColumn = std::array<Value, 2>;
 /// What each of a lane's tokens of a step has one of for each group.
 using PerToken = SmallVector<SmallVector<Value>>;
 
+/// Scales, and what zeros add to the values of codes; empty where a side has
+/// none.
+struct TokenScales {
+  PerToken scales, zeros;
+};
+
 /// Whether all tokens of a step, and of the next one, are there and seen by all
 /// columns, or nothing is known of them.
 enum class StepKind { Whole, Partial };
@@ -94,8 +100,7 @@ private:
   WarpState createState();
   WarpState emitStep(Value begin, WarpState state, StepKind kind);
   WarpState emitSteps(Value first, WarpState state);
-  WarpState emitWholeSteps(Value first, Value last, WarpState state);
-  WarpState emitPartialSteps(Value first, Value last, WarpState state);
+  WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
 
   // Copies.cpp: from the cache to the ring, and scales to registers.
   SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
@@ -110,10 +115,12 @@ private:
   Value addChunk(Value first, const SideRows &side, Value chunk);
   Value locateStep(const SideRows &side, Value begin, Value base,
                    Value pageBytes, int64_t stride, StepKind kind);
-  PerToken loadScales(const SideRows &side, Value begin, bool zeros,
-                      StepKind kind);
-  PerToken loadWholeScales(const SideRows &side, Value begin, bool zeros);
-  PerToken loadGuardedScales(const SideRows &side, Value begin, bool zeros);
+  TokenScales loadScales(const SideRows &side, Value begin);
+  TokenScales loadGuardedScales(const SideRows &side, Value begin,
+                                int64_t firstToken, int64_t count);
+  PerToken loadWhole(const SideRows &side, Value begin, bool zeros);
+  PerToken loadGuarded(const SideRows &side, Value begin, bool zeros,
+                       int64_t firstToken, int64_t count);
   Value getRow(const SideRows &side, Value token);
   Value isWithin(int64_t number, Value first, Value last);
 
@@ -124,11 +131,14 @@ private:
 
   // Scores.cpp: query times keys.
   void loadQuery(Value firstRow);
-  SmallVector<FragmentC> emitScores(const WarpState &state,
-                                    const PerToken &scales,
-                                    const PerToken &zeros, Value begin);
-  Value finishScore(Value score, const PerToken &zeros, int64_t token,
-                    int64_t column, Value begin);
+  SmallVector<FragmentC> emitScores(const WarpState &state, Value begin,
+                                    StepKind kind);
+  SmallVector<FragmentC> emitDots(const WarpState &state, int64_t fragment);
+  FragmentC finishScores(const WarpState &state,
+                         const SmallVector<FragmentC> &dots,
+                         const PerToken &scales, const PerToken &zeros,
+                         Value begin, int64_t fragment);
+  Value applyVariants(Value score, int64_t token, int64_t column, Value begin);
   Value getToken(Value begin, int64_t laneToken);
   void hideScores(SmallVector<FragmentC> &scores, Value begin);
 
@@ -137,8 +147,7 @@ private:
   using ScaledProbabilities = SmallVector<SmallVector<FragmentC>>;
   ScaledProbabilities emitSoftmax(WarpState &state,
                                   SmallVector<FragmentC> scores,
-                                  const PerToken &scales,
-                                  const PerToken &zeros);
+                                  const TokenScales &scales);
   ScaledProbabilities
   scaleProbabilities(const SmallVector<FragmentC> &probabilities,
                      const PerToken &scales);

@@ -15,7 +15,7 @@ using namespace mlir::kvq;
 //===----------------------------------------------------------------------===//
 
 int64_t SidePlan::getChannel(int64_t byte, int64_t plane) const {
-  if (element.isExact)
+  if (element.isHalf())
     return byte / 2;
   const CodeOrder &order = cache.getRowLayout().parts.front().order;
   int64_t roundBytes = order.elements * element.bits / 8;
@@ -42,20 +42,13 @@ getChannelsOfLanes(const SidePlan &side, int64_t byte, int64_t plane,
   return std::pair(first, stride);
 }
 
-/// The bytes of a word, of each half of a pair, that the first and the second
-/// pair of f16 come from.
-static int64_t getPairByte(const StoredElement &element, int64_t pair,
-                           int64_t half) {
-  return element.isExact ? 2 * half : pair + 2 * half;
-}
-
 /// The products along channels for lanes that load `loadBytes` at once; fails
 /// where they mix groups.
 static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
   const StoredElement &element = key.element;
   int64_t loads = key.rowBytes / (4 * key.loadBytes);
   int64_t wordsPerLoad = key.loadBytes / 4;
-  int64_t wordsPerStep = element.isExact ? 2 : 1;
+  int64_t wordsPerStep = element.isHalf() ? 2 : 1;
   if (key.rowBytes % (4 * key.loadBytes) != 0 ||
       wordsPerLoad % wordsPerStep != 0)
     return std::nullopt;
@@ -64,10 +57,7 @@ static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
     for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
       KeyStep step = {{}, 0, 0, word, plane};
       for (int64_t e = 0; e != 4; ++e) {
-        int64_t pair = e / 2, half = e % 2;
-        int64_t inWord = getPairByte(element, pair, half);
-        if (element.isExact)
-          inWord += 4 * pair;
+        int64_t inWord = element.getPairBytes(e / 2)[e % 2];
         int64_t byte = word / wordsPerLoad * 4 * key.loadBytes +
                        word % wordsPerLoad * 4 + inWord;
         auto channels = getChannelsOfLanes(key, byte, plane, key.loadBytes, 4);
@@ -97,13 +87,13 @@ static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
     return std::nullopt;
   SmallVector<ValueStep> steps;
   for (int64_t word = 0; word != loads * wordsPerLoad; ++word)
-    for (int64_t half = 0; half != (element.isExact ? 1 : 2); ++half)
+    for (int64_t half = 0; half != (element.isHalf() ? 1 : 2); ++half)
       for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
         ValueStep step = {{}, 0, 0, word, half, plane};
         for (int64_t r = 0; r != 2; ++r) {
           int64_t byte = word / wordsPerLoad * 8 * value.loadBytes +
                          word % wordsPerLoad * 4 +
-                         (element.isExact ? 2 * r : 2 * half + r);
+                         (element.isHalf() ? 2 * r : 2 * half + r);
           auto channels =
               getChannelsOfLanes(value, byte, plane, value.loadBytes, 8);
           if (!channels || (r != 0 && channels->second != step.stride))
@@ -151,8 +141,8 @@ static std::string planElement(SidePlan &side) {
   CacheType cache = side.cache;
   FormatInterface format = cache.getFormat();
   StoredElement &element = side.element;
-  element.isExact = side.region != TokenRegion::Codes || format.isExact();
-  if (element.isExact) {
+  if (side.region != TokenRegion::Codes || format.isExact()) {
+    element.kind = StoredElement::Kind::Half;
     if (!cache.getElementType().isF16())
       return "exact tokens other than f16";
     if (format.isExact() && cache.getRowLayout().records.exists())
@@ -162,8 +152,16 @@ static std::string planElement(SidePlan &side) {
     return "";
   }
   RowLayout layout = cache.getRowLayout();
-  if (!format.hasIntegerCodes())
-    return "codes that are no integers";
+  auto attr = dyn_cast<FormatAttr>(cache.getFormat());
+  auto codes = attr ? dyn_cast<TypeAttr>(attr.getCodes()) : TypeAttr();
+  if (format.hasIntegerCodes())
+    element.kind = StoredElement::Kind::Integer;
+  else if (codes && isa<Float8E4M3FNType>(codes.getValue()))
+    element.kind = StoredElement::Kind::E4M3;
+  else if (codes && isa<Float8E5M2Type>(codes.getValue()))
+    element.kind = StoredElement::Kind::E5M2;
+  else
+    return "codes other than integers and floats of 8 bits";
   if (layout.parts.size() != 1 || layout.parts.front().bits > 8 ||
       !llvm::isPowerOf2_32(layout.parts.front().bits) ||
       layout.parts.front().bits == 1)

@@ -36,21 +36,38 @@ inline constexpr int64_t kWarpSlots = 3;
 
 /// How the stored elements of a 32-bit word become pairs of f16.
 struct StoredElement {
-  /// Bits of an integer code, or 16 for an exact f16.
+  enum class Kind {
+    /// Integer codes of 2, 4 or 8 bits.
+    Integer,
+    /// Floats of 8 bits, as pairs of neighbours.
+    E4M3,
+    E5M2,
+    /// f16 themselves.
+    Half
+  };
+  Kind kind = Kind::Integer;
   unsigned bits = 0;
-  bool isExact = false;
   /// Whether codes are two's complement, so that their sign is flipped first.
   bool flipsSign = false;
   /// How much what is then there is above the code.
   int64_t bias = 0;
 
-  int64_t getPlanes() const { return isExact ? 1 : 8 / bits; }
-};
-
-/// Two channels whose codes become a pair of f16, in a fragment of keys, or the
-/// channels of two rows of a fragment of values.
-struct ChannelPair {
-  int64_t first, second;
+  bool isHalf() const { return kind == Kind::Half; }
+  int64_t getPlanes() const { return isHalf() ? 1 : 8 / bits; }
+  /// The bytes of a word whose elements become pair `pair`, of two words of
+  /// f16 that of the `pair`th.
+  std::array<int64_t, 2> getPairBytes(int64_t pair) const {
+    switch (kind) {
+    case Kind::Integer:
+      return {pair, pair + 2};
+    case Kind::E4M3:
+    case Kind::E5M2:
+      return {2 * pair, 2 * pair + 1};
+    case Kind::Half:
+      return {4 * pair, 4 * pair + 2};
+    }
+    llvm_unreachable("unknown kind of element");
+  }
 };
 
 /// Keys or values of a block's step.
@@ -118,6 +135,7 @@ struct BlockPlan {
   int64_t getSlotBytes() const {
     return stepTokens * std::max(key.rowBytes, value.rowBytes);
   }
+  bool convertsFP8() const;
   /// The rings of all warps, or what merges them, whichever is more.
   int64_t getSharedBytes() const;
 

@@ -127,7 +127,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
   bool isCodes = plan.region == TokenRegion::Codes;
   side.rows = find(plan.region == TokenRegion::First    ? ComponentKind::First
                    : plan.region == TokenRegion::Recent ? ComponentKind::Recent
-                   : plan.element.isExact               ? ComponentKind::Values
+                   : plan.element.isHalf()              ? ComponentKind::Values
                                                         : ComponentKind::Codes);
   if (isCodes)
     side.pages = pages;
@@ -395,8 +395,8 @@ void BlockEmitter::copyRowByRow(const SideRows &side, Value stepBegin,
 // Scales
 //===----------------------------------------------------------------------===//
 
-PerToken BlockEmitter::loadWholeScales(const SideRows &side, Value stepBegin,
-                                       bool zeros) {
+PerToken BlockEmitter::loadWhole(const SideRows &side, Value stepBegin,
+                                 bool zeros) {
   const SidePlan &plan = *side.plan;
   int64_t stride = zeros ? side.zeroStride : side.scaleStride;
   Value address =
@@ -430,23 +430,23 @@ PerToken BlockEmitter::loadWholeScales(const SideRows &side, Value stepBegin,
 }
 
 /// One by one, 0 for tokens that are not the op's.
-PerToken BlockEmitter::loadGuardedScales(const SideRows &side, Value stepBegin,
-                                         bool zeros) {
+PerToken BlockEmitter::loadGuarded(const SideRows &side, Value stepBegin,
+                                   bool zeros, int64_t firstToken,
+                                   int64_t count) {
   const SidePlan &plan = *side.plan;
   int64_t stride = zeros ? side.zeroStride : side.scaleStride;
   Type type = zeros ? plan.zeroType : plan.scaleType;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  PerToken loaded(this->plan.getLaneTokens());
-  // The page of a step that holds a token of the op is there.
   Value address =
       locateStep(side, stepBegin, zeros ? side.zeroBase : side.scaleBase,
                  zeros ? side.zeroPageBytes : side.scalePageBytes, stride,
                  StepKind::Partial);
   Value laneToken = getToken(stepBegin, 0);
-  for (auto [i, values] : llvm::enumerate(loaded)) {
+  PerToken loaded;
+  for (int64_t i = firstToken; i != firstToken + count; ++i) {
     Value row = w.add(w.mul(laneRow, this->plan.getLaneTokens()), i);
     Value isThere = isWithin(i, w.sub(begin, laneToken), w.sub(end, laneToken));
-    values = w.buildIf(
+    loaded.push_back(w.buildIf(
         isThere, SmallVector<Type>(plan.groups, w.builder.getF32Type()),
         [&] {
           Value place = w.add(address, w.mul(w.toI64(row), stride));
@@ -456,14 +456,43 @@ PerToken BlockEmitter::loadGuardedScales(const SideRows &side, Value stepBegin,
                 w.extend(w.loadGlobal(place, group * bytes, type, bytes)));
           return loads;
         },
-        [&] { return SmallVector<Value>(plan.groups, w.f32(0)); });
+        [&] { return SmallVector<Value>(plan.groups, w.f32(0)); }));
   }
   return loaded;
 }
 
-/// The f32 scales or zeros of the lane's tokens in a step.
-PerToken BlockEmitter::loadScales(const SideRows &side, Value stepBegin,
-                                  bool zeros, StepKind kind) {
-  return kind == StepKind::Whole ? loadWholeScales(side, stepBegin, zeros)
-                                 : loadGuardedScales(side, stepBegin, zeros);
+/// Makes zeros what they add to the values of codes.
+static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
+                         TokenScales &of) {
+  FormatInterface format =
+      plan.cache.getFormat().resolve(plan.cache.getHeadDim());
+  for (auto [zeros, scales] : llvm::zip(of.zeros, of.scales))
+    for (auto [zero, scale] : llvm::zip_equal(zeros, scales))
+      zero = format.buildOffset(w.builder, w.loc, scale, zero);
+}
+
+/// Of the lane's tokens in a whole step.
+TokenScales BlockEmitter::loadScales(const SideRows &side, Value stepBegin) {
+  TokenScales loaded;
+  if (side.plan->hasScales())
+    loaded.scales = loadWhole(side, stepBegin, /*zeros=*/false);
+  if (side.plan->zeroType)
+    loaded.zeros = loadWhole(side, stepBegin, /*zeros=*/true);
+  buildOffsets(w, *side.plan, loaded);
+  return loaded;
+}
+
+/// Of some of the lane's tokens in a partial step.
+TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
+                                            Value stepBegin, int64_t firstToken,
+                                            int64_t count) {
+  TokenScales loaded;
+  if (side.plan->hasScales())
+    loaded.scales =
+        loadGuarded(side, stepBegin, /*zeros=*/false, firstToken, count);
+  if (side.plan->zeroType)
+    loaded.zeros =
+        loadGuarded(side, stepBegin, /*zeros=*/true, firstToken, count);
+  buildOffsets(w, *side.plan, loaded);
+  return loaded;
 }

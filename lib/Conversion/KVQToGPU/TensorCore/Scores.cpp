@@ -67,13 +67,9 @@ Value BlockEmitter::getToken(Value stepBegin, int64_t laneToken) {
   return w.add(first, laneToken);
 }
 
-/// What a variant makes of a score, before the shift.
-Value BlockEmitter::finishScore(Value score, const PerToken &zeros,
-                                int64_t token, int64_t column,
-                                Value stepBegin) {
-  if (!zeros.empty())
-    for (auto [zero, sum] : llvm::zip_equal(zeros[token], querySums))
-      score = w.fma(zero, sum[column], score);
+/// What variants make of a score, before the shift.
+Value BlockEmitter::applyVariants(Value score, int64_t token, int64_t column,
+                                  Value stepBegin) {
   if (std::optional<APFloat> cap = op.getSoftcap()) {
     // Scores are of base 2.
     double limit = cap->convertToFloat() * llvm::numbers::log2e;
@@ -90,57 +86,85 @@ Value BlockEmitter::finishScore(Value score, const PerToken &zeros,
   return score;
 }
 
-/// The shifted scores of a step, a fragment for each 16 tokens.
+/// The query times the codes of 16 tokens, for each group.
+SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
+                                              int64_t fragment) {
+  std::array<Words, 2> words; // of rows g and g + 8
+  for (int64_t h = 0; h != 2; ++h)
+    for (size_t load = 0; load != key.loadPlaces.front().size(); ++load) {
+      auto [address, offset] =
+          getLoadAddress(key, state.keySlot, 2 * fragment + h, load);
+      llvm::append_range(words[h],
+                         w.loadShared(address, offset, plan.key.loadBytes));
+    }
+  SmallVector<FragmentC> dots(scoreInits);
+  for (auto [step, columns] : llvm::zip_equal(plan.keySteps, query)) {
+    FragmentA a;
+    for (int64_t h = 0; h != 2; ++h) {
+      auto [first, second] =
+          unpackPlane(plan.key.element, words[h][step.word], step.plane);
+      if (plan.key.element.isHalf())
+        second = w.toHalf2(words[h][step.word + 1]);
+      a[h] = first;
+      a[h + 2] = second;
+    }
+    dots[step.group] = w.multiply(a, columns, dots[step.group]);
+  }
+  return dots;
+}
+
+/// The shifted scores of 16 tokens. `scales` and `zeros` are those of its two
+/// tokens of the lane.
+FragmentC BlockEmitter::finishScores(const WarpState &state,
+                                     const SmallVector<FragmentC> &dots,
+                                     const PerToken &scales,
+                                     const PerToken &zeros, Value stepBegin,
+                                     int64_t fragment) {
+  FragmentC finished;
+  for (int64_t i = 0; i != 4; ++i) {
+    int64_t h = i / 2, column = i % 2;
+    // Products are added to the shift where nothing comes between.
+    bool isPlain = !op.getSoftcap() && !op.getSlopes();
+    Value score = isPlain ? state.shift[column] : Value();
+    auto accumulate = [&](Value lhs, Value rhs) {
+      score = score ? w.fma(lhs, rhs, score) : w.fmul(lhs, rhs);
+    };
+    if (scales.empty())
+      score = score ? w.fadd(dots.front()[i], score) : dots.front()[i];
+    else
+      for (auto [scale, dot] : llvm::zip_equal(scales[h], dots))
+        accumulate(dot[i], scale);
+    if (!zeros.empty())
+      for (auto [zero, sum] : llvm::zip_equal(zeros[h], querySums))
+        accumulate(zero, sum[column]);
+    if (!isPlain)
+      score = w.fadd(applyVariants(score, 2 * fragment + h, column, stepBegin),
+                     state.shift[column]);
+    finished[i] = score;
+  }
+  return finished;
+}
+
+/// The shifted scores of a step.
 SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
-                                                const PerToken &scales,
-                                                const PerToken &zeros,
-                                                Value stepBegin) {
-  const StoredElement &element = plan.key.element;
-  int64_t wordsPerLoad = plan.key.loadBytes / 4;
-  bool isPlain = zeros.empty() && !op.getSoftcap() && !op.getSlopes();
+                                                Value stepBegin,
+                                                StepKind kind) {
+  TokenScales whole;
+  if (kind == StepKind::Whole)
+    whole = loadScales(key, stepBegin);
+  auto getTokens = [&](const PerToken &all, int64_t fragment) {
+    return all.empty() ? all
+                       : PerToken({all[2 * fragment], all[2 * fragment + 1]});
+  };
   SmallVector<FragmentC> scores;
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
-    std::array<Words, 2> words; // of rows g and g + 8
-    for (int64_t h = 0; h != 2; ++h)
-      for (size_t load = 0; load != key.loadPlaces.front().size(); ++load) {
-        auto [address, offset] =
-            getLoadAddress(key, state.keySlot, 2 * fragment + h, load);
-        llvm::append_range(words[h],
-                           w.loadShared(address, offset, 4 * wordsPerLoad));
-      }
-    SmallVector<FragmentC> dots(scoreInits);
-    std::array<SmallVector<std::array<Value, 2>>, 2> planes;
-    for (auto [step, columns] : llvm::zip_equal(plan.keySteps, query)) {
-      FragmentA a;
-      for (int64_t h = 0; h != 2; ++h) {
-        auto [first, second] =
-            unpackPlane(element, words[h][step.word], step.plane);
-        if (element.isExact)
-          second = w.toHalf2(words[h][step.word + 1]);
-        a[h] = first;
-        a[h + 2] = second;
-      }
-      dots[step.group] = w.multiply(a, columns, dots[step.group]);
-    }
-    FragmentC &finished = scores.emplace_back();
-    for (int64_t i = 0; i != 4; ++i) {
-      int64_t token = 2 * fragment + i / 2, column = i % 2;
-      Value score = dots.front()[i];
-      Value shift = state.shift[column];
-      if (isPlain && !scales.empty() && dots.size() == 1) {
-        finished[i] = w.fma(score, scales[token].front(), shift);
-        continue;
-      }
-      if (!scales.empty()) {
-        // The last product is added to the shift where nothing comes between.
-        Value sum = isPlain ? shift : Value();
-        for (auto [scale, dot] : llvm::zip_equal(scales[token], dots))
-          sum = sum ? w.fma(dot[i], scale, sum) : w.fmul(dot[i], scale);
-        score = sum;
-      }
-      score = finishScore(score, zeros, token, column, stepBegin);
-      finished[i] = isPlain && !scales.empty() ? score : w.fadd(score, shift);
-    }
+    SmallVector<FragmentC> dots = emitDots(state, fragment);
+    TokenScales of = {getTokens(whole.scales, fragment),
+                      getTokens(whole.zeros, fragment)};
+    if (kind == StepKind::Partial)
+      of = loadGuardedScales(key, stepBegin, 2 * fragment, 2);
+    scores.push_back(
+        finishScores(state, dots, of.scales, of.zeros, stepBegin, fragment));
   }
   return scores;
 }

@@ -160,7 +160,7 @@ Value BlockEmitter::callsForRescaling(const WarpState &state,
 /// The probabilities times scales of a step, whose sums are added to the state.
 BlockEmitter::ScaledProbabilities
 BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
-                          const PerToken &scales, const PerToken &zeros) {
+                          const TokenScales &scales) {
   auto flatten = [&](const WarpState &state,
                      const SmallVector<FragmentC> &scores) {
     SmallVector<Value> values = state.pack();
@@ -174,7 +174,7 @@ BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
     type = value.getType();
   auto replace = [&] {
     WarpState next = state;
-    PerColumn change = rescale(next, scores, scales);
+    PerColumn change = rescale(next, scores, scales.scales);
     SmallVector<FragmentC> shifted(scores);
     for (FragmentC &fragment : shifted)
       for (auto [i, score] : llvm::enumerate(fragment))
@@ -182,7 +182,7 @@ BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
     return flatten(next, shifted);
   };
   SmallVector<Value> results =
-      w.buildIf(callsForRescaling(state, scores, scales), types, replace,
+      w.buildIf(callsForRescaling(state, scores, scales.scales), types, replace,
                 [&] { return unchanged; });
   size_t carried = state.pack().size();
   state.unpack(ArrayRef(results).take_front(carried));
@@ -190,6 +190,6 @@ BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
   for (FragmentC &fragment : scores)
     for (Value &element : fragment)
       element = w.exp2(rest.consume_front());
-  addSums(state, scores, zeros);
-  return scaleProbabilities(scores, scales);
+  addSums(state, scores, scales.zeros);
+  return scaleProbabilities(scores, scales.scales);
 }

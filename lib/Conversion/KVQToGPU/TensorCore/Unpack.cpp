@@ -27,17 +27,27 @@ static uint32_t inBothHalves(uint32_t half) { return half << 16 | half; }
 
 /// What pairs of a plane are above the codes.
 double BlockEmitter::getOffset(const StoredElement &element, int64_t plane) {
-  if (element.isExact)
+  if (element.kind != StoredElement::Kind::Integer)
     return 0;
   return double(1024 >> (plane * element.bits)) + double(element.bias);
 }
 
-/// The codes of a plane of bytes 0 and 2, and of bytes 1 and 3; of an exact
-/// word the word, twice.
+/// The pairs of a plane's elements (see `StoredElement::getPairBytes`). A word
+/// of f16 is one.
 std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
                                                Value word, int64_t plane) {
-  if (element.isExact)
+  switch (element.kind) {
+  case StoredElement::Kind::Half:
     return {w.toHalf2(word), Value()};
+  case StoredElement::Kind::E4M3:
+    return {w.convertE4M3(word, 0), w.convertE4M3(word, 1)};
+  case StoredElement::Kind::E5M2:
+    // The upper half of an f16.
+    return {w.toHalf2(w.permuteBytes(word, w.i32(0), 0x1404)),
+            w.toHalf2(w.permuteBytes(word, w.i32(0), 0x3424))};
+  case StoredElement::Kind::Integer:
+    break;
+  }
   unsigned firstBit = plane * element.bits;
   uint32_t mask = inBothHalves(((1u << element.bits) - 1) << firstBit);
   uint32_t magic = inBothHalves(getMagic(firstBit));

@@ -16,9 +16,13 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// Bytes 0 and 1 of two words, or bytes 2 and 3.
-static Value mergeHalves(WarpBuilder &w, Value first, Value second,
-                         int64_t half) {
+/// Bytes 0 and 1 of two words, or bytes 2 and 3, such that the pairs of the
+/// merged word are of the same channel.
+static Value mergeHalves(WarpBuilder &w, const StoredElement &element,
+                         Value first, Value second, int64_t half) {
+  bool areNeighbours = element.getPairBytes(0)[1] == 1;
+  if (areNeighbours)
+    return w.permuteBytes(first, second, half == 0 ? 0x5140 : 0x7362);
   return w.permuteBytes(first, second, half == 0 ? 0x5410 : 0x7632);
 }
 
@@ -56,13 +60,14 @@ void BlockEmitter::emitValues(WarpState &state,
       FragmentA a;
       for (int64_t h = 0; h != 2; ++h) {
         Value first = words[h][0][step.word], second = words[h][1][step.word];
-        if (element.isExact) {
-          a[2 * h] = w.toHalf2(mergeHalves(w, first, second, 0));
-          a[2 * h + 1] = w.toHalf2(mergeHalves(w, first, second, 1));
+        if (element.isHalf()) {
+          a[2 * h] = w.toHalf2(mergeHalves(w, element, first, second, 0));
+          a[2 * h + 1] = w.toHalf2(mergeHalves(w, element, first, second, 1));
           continue;
         }
         auto [even, odd] = unpackPlane(
-            element, mergeHalves(w, first, second, step.half), step.plane);
+            element, mergeHalves(w, element, first, second, step.half),
+            step.plane);
         a[2 * h] = even;
         a[2 * h + 1] = odd;
       }

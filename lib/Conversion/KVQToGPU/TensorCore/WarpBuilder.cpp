@@ -236,6 +236,18 @@ Value WarpBuilder::toHalf2(Value word) {
   return bitcast(word, getHalf2Type(builder));
 }
 
+Value WarpBuilder::convertE4M3(Value word, int64_t pair) {
+  Type byte = builder.getI8Type();
+  Value bytes = bitcast(word, VectorType::get({4}, byte));
+  int32_t first = 2 * pair;
+  Value two = LLVM::ShuffleVectorOp::create(builder, loc, bytes, bytes,
+                                            {first, first + 1});
+  return NVVM::ConvertF8x2ToF16x2Op::create(
+      builder, loc, getHalf2Type(builder), two,
+      /*relu=*/builder.getBoolAttr(false),
+      TypeAttr::get(Float8E4M3FNType::get(builder.getContext())));
+}
+
 Value WarpBuilder::toWord(Value half2) {
   return bitcast(half2, builder.getI32Type());
 }

@@ -85,6 +85,8 @@ public:
   /// 7, that nibble i of `selector` names.
   Value permuteBytes(Value low, Value high, uint32_t selector);
   Value toHalf2(Value word);
+  /// The f16s of bytes 0 and 1, or 2 and 3, of e4m3.
+  Value convertE4M3(Value word, int64_t pair);
   Value toWord(Value half2);
   /// f16s of two f32s, rounded to nearest even.
   Value packHalf2(Value low, Value high);

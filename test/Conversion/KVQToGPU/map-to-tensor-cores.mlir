@@ -1,0 +1,68 @@
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-split-regions,kvq-map-to-tensor-cores))' | FileCheck %s
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-split-regions,kvq-map-to-tensor-cores{chip=sm_89}))' | FileCheck %s --check-prefix=ADA
+// RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-split-regions,kvq-map-to-tensor-cores))' \
+// RUN:   --remarks-filter=kvq-map-to-tensor-cores --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// What a block may take is what the chip has, without the rows of the query and
+// the state.
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!kc = !kvq.cache<1x8x?x128xf16, #i8, recent = 32>
+!vc = !kvq.cache<1x8x?x128xf16, #i8>
+
+// CHECK-LABEL: func.func @regions(
+// CHECK:         %[[R:.*]]:3 = kvq.block_attention ins(%arg0 : tensor<4x128xf32>) keys(%arg1 : !cache) values(%arg2 : !cache1)
+// CHECK-SAME:      {key_region = #kvq.region<codes>, key_type = !cache, shared_bytes = 160640 : i64, value_region = #kvq.region<codes>
+// CHECK:         kvq.block_attention
+// CHECK-SAME:      outs(%[[R]]#0, %[[R]]#1, %[[R]]#2
+// CHECK-SAME:      key_region = #kvq.region<recent>
+// ADA-LABEL: func.func @regions(
+// ADA:         shared_bytes = 95104 : i64
+func.func @regions(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                   %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#i5 = #kvq.format<codes = i5, group = [1, *], scale = f16>
+!kc = !kvq.cache<1x8x?x128xf16, #i8>
+!vc = !kvq.cache<1x8x?x128xf16, #i5>
+
+// CHECK-LABEL: func.func @bits(
+// CHECK:         kvq.partial_attention
+// CHECK-SAME:      {key_region = #kvq.region<codes>, value_region = #kvq.region<codes>}
+// REMARK: Reason="values have codes of other than 2, 4 or 8 bits", Remark="attention is not for tensor cores"
+func.func @bits(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x8x?x128xf16, #i8>
+
+// CHECK-LABEL: func.func @mask(
+// CHECK:         kvq.partial_attention
+// REMARK: Reason="it has a mask", Remark="attention is not for tensor cores"
+func.func @mask(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index, %mask: tensor<1x1x?xf16>,
+                %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo] mask(%mask : tensor<1x1x?xf16>)
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}

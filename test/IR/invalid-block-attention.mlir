@@ -1,0 +1,84 @@
+// RUN: kvq-opt %s -split-input-file -verify-diagnostics
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @components(%q: memref<4x64xf32>, %codes: memref<1x2x128x64xi8>, %c: !c, %i: index,
+                      %m: memref<4xf32>) {
+  // expected-error @below {{expected keys to be a '!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, *], scale = f16, range = absmax>>' or its 2 components, got 'memref<1x2x128x64xi8>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%codes : memref<1x2x128x64xi8>) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @query(%q: memref<4x32xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
+  // expected-error @below {{expected a static query, rows x 64, got 'memref<4x32xf32>'}}
+  kvq.block_attention ins(%q : memref<4x32xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x32xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @position(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
+  // expected-error @below {{expected a position with slopes, causal or a window, and none without}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>, causal,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8, page = 64>
+
+func.func @pages(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
+  // expected-error @below {{expected key_pages with a paged cache and none without, got none with '!kvq.cache<}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @state(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<3xf32>) {
+  // expected-error @below {{expected a maximum, a sum and slopes for 4 rows, got 'memref<3xf32>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<3xf32>, memref<3xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @results(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>, %t: tensor<4xf32>) {
+  // expected-error @below {{expected a result for each tensor that is written, none for buffers}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %t : memref<4x64xf32>, memref<4xf32>, tensor<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}
