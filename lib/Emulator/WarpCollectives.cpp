@@ -23,7 +23,7 @@ static std::string describe(const Site &site, uint32_t mask) {
   std::string text = site.instruction;
   if (!site.location.empty())
     text += " at " + site.location;
-  return text + " with mask 0x" + llvm::utohexstr(mask);
+  return text + " with mask 0x" + llvm::utohexstr(mask, /*LowerCase=*/true);
 }
 
 /// Whether two lanes may meet there.

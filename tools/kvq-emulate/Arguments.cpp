@@ -112,7 +112,6 @@ void Argument::allocate(size_t size) {
   memory.reset(static_cast<char *>(std::aligned_alloc(
       kAlignment, llvm::alignTo(std::max<size_t>(size, 1), kAlignment))));
   std::memset(memory.get(), 0, size);
-  value = reinterpret_cast<uint64_t>(memory.get());
 }
 
 llvm::Error Argument::parseMemory(StringRef kind, StringRef rest) {
@@ -167,19 +166,45 @@ llvm::Error Argument::parseMemory(StringRef kind, StringRef rest) {
 
 llvm::Expected<Argument> Argument::parse(StringRef text) {
   Argument argument;
-  auto [kind, rest] = text.split(':');
-  if (const ElementType *type = findType(kind)) {
+  auto [shapeText, described] = text.split('@');
+  bool isMemref = text.contains('@');
+  auto [kind, rest] = (isMemref ? described : text).split(':');
+  const ElementType *type = findType(kind);
+  if (type && !isMemref) {
     auto bits = parseNumber(*type, rest);
     if (!bits)
       return bits.takeError();
-    argument.value = *bits;
+    argument.values.push_back(*bits);
     return argument;
   }
   bool isWritable = !kind.consume_front("const-");
   if (llvm::Error error = argument.parseMemory(kind, rest))
     return error;
   GlobalMemory::add(argument.memory.get(), argument.bytes, isWritable);
+  auto address = reinterpret_cast<uint64_t>(argument.memory.get());
+  argument.values.push_back(address);
+  if (!isMemref)
+    return argument;
+  llvm::SmallVector<StringRef> texts;
+  shapeText.split(texts, 'x');
+  llvm::SmallVector<uint64_t> sizes(texts.size()), strides(texts.size());
+  uint64_t stride = 1;
+  for (size_t i = texts.size(); i-- != 0; stride *= sizes[i]) {
+    if (texts[i].getAsInteger(10, sizes[i]))
+      return llvm::createStringError("expected a shape such as 2x3, got '" +
+                                     shapeText + "'");
+    strides[i] = stride;
+  }
+  argument.values.push_back(address);
+  argument.values.push_back(0);
+  llvm::append_range(argument.values, sizes);
+  llvm::append_range(argument.values, strides);
   return argument;
+}
+
+void Argument::addParameters(llvm::SmallVectorImpl<void *> &parameters) {
+  for (uint64_t &value : values)
+    parameters.push_back(&value);
 }
 
 llvm::Error Argument::print(llvm::raw_ostream &os, StringRef typeName,

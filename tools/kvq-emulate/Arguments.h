@@ -8,6 +8,7 @@
 #ifndef KVQ_TOOLS_KVQ_EMULATE_ARGUMENTS_H
 #define KVQ_TOOLS_KVQ_EMULATE_ARGUMENTS_H
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,14 +20,14 @@
 /// One argument: a number, or memory that the kernel may touch.
 class Argument {
 public:
-  /// Parses `i8:N`, `i16:N`, `i32:N`, `i64:N`, `f32:X`, `f64:X`,
-  /// `zeros:BYTES`, `ones:BYTES` (all bits set), `iota:TYPE:COUNT`,
-  /// `list:TYPE:X,Y,…` or `file:PATH`. Memory that begins with `const-` is
-  /// read-only.
+  /// Parses `TYPE:NUMBER`, `zeros:BYTES`, `ones:BYTES` (all bits set),
+  /// `iota:TYPE:COUNT`, `list:TYPE:NUMBER,...` or `file:PATH`. Memory that
+  /// begins with `const-` is read-only. With a shape in front, `2x3@`, it is
+  /// what a memref expands to: two pointers, an offset, sizes and strides.
   static llvm::Expected<Argument> parse(llvm::StringRef text);
 
-  /// What the kernel gets.
-  void *getParameter() { return &value; }
+  /// Adds what the kernel gets: pointers to its arguments.
+  void addParameters(llvm::SmallVectorImpl<void *> &parameters);
   /// Prints elements of a type from the beginning on; 0: as many as there are.
   llvm::Error print(llvm::raw_ostream &os, llvm::StringRef type,
                     size_t count) const;
@@ -40,7 +41,7 @@ private:
   llvm::Error parseMemory(llvm::StringRef kind, llvm::StringRef rest);
   void allocate(size_t size);
 
-  uint64_t value = 0;
+  std::vector<uint64_t> values;
   std::unique_ptr<char, Release> memory;
   size_t bytes = 0;
 };

@@ -51,7 +51,7 @@ static cl::list<std::string> argumentTexts(
     "arg",
     cl::desc("An argument: TYPE:NUMBER, zeros:BYTES, ones:BYTES, "
              "iota:TYPE:COUNT, list:TYPE:NUMBER,... or file:PATH; const- in "
-             "front makes memory read-only"),
+             "front makes memory read-only, 2x3@ a memref of it"),
     cl::value_desc("argument"), cl::cat(category));
 static cl::list<std::string> printTexts(
     "print",
@@ -180,7 +180,7 @@ static llvm::Error emulate() {
   }
   SmallVector<void *> parameters;
   for (Argument &argument : arguments)
-    parameters.push_back(argument.getParameter());
+    argument.addParameters(parameters);
 
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = compile(*context);

@@ -98,7 +98,7 @@ LogicalResult ComponentView::splitByTerms(ElementTracer &tracer,
     int64_t count = tracer.operandShape[term.axis];
     bool isInside = term.axis == kChannels || !ShapedType::isDynamic(count);
     if (term.axis != kChannels)
-      isInside &= digit + llvm::divideCeil(count, term.sharing) <= size;
+      isInside &= digit + llvm::divideCeilSigned(count, term.sharing) <= size;
     if (index != 0 && !isInside)
       return failSplit();
     axes.push_back({source, size, term.axis, term.sharing,

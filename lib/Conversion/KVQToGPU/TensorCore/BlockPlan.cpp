@@ -215,6 +215,12 @@ int64_t BlockPlan::getSharedBytes() const {
   return std::max(rings, merge);
 }
 
+/// Whether reading a side takes an instruction that not all chips have.
+bool BlockPlan::convertsFP8() const {
+  return llvm::is_contained({key.element.kind, value.element.kind},
+                            StoredElement::Kind::E4M3);
+}
+
 std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
                                         CacheType value,
                                         TokenRegion valueRegion,
