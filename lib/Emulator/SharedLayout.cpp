@@ -44,7 +44,9 @@ public:
       return;
     uint64_t bytes =
         variable.getDataLayout().getTypeAllocSize(variable.getValueType());
-    end = llvm::alignTo(end, variable.getAlign().valueOrOne());
+    // What optimization takes for granted where nothing is said.
+    end = llvm::alignTo(end,
+                        variable.getDataLayout().getPreferredAlign(&variable));
     offsets[&variable] = end;
     end += bytes;
   }

@@ -53,6 +53,11 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
   }
 }
 
+void kvq::buildLaunchesToLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createLaunchesToLLVMPass());
+  buildVectorToLLVMPipeline(pm);
+}
+
 void kvq::buildNVVMPipeline(OpPassManager &pm,
                             const NVVMPipelineOptions &options) {
   // The cost model is that of processors.

@@ -124,6 +124,11 @@ void kvq::registerPipelines() {
                                    options.format);
       });
   PassPipelineRegistration<>(
+      "kvq-launches-to-llvm-pipeline",
+      "Lowers what launches kernels to functions that call the run-time "
+      "library",
+      buildLaunchesToLLVMPipeline);
+  PassPipelineRegistration<>(
       "kvq-vector-to-llvm-pipeline",
       "Lowers loops over vectors and memrefs to the LLVM dialect",
       [](OpPassManager &pm) { buildVectorToLLVMPipeline(pm); });

@@ -28,6 +28,27 @@ llvm::Error kvq::lowerForGPU(ModuleOp module,
   });
 }
 
+llvm::Error kvq::lowerForGPUToFit(ModuleOp module,
+                                  NVVMPipelineOptions &options) {
+  constexpr int64_t kFewestTokens = 8;
+  std::string reason; // of the first try: what is wrong may not be the tile
+  for (int64_t tokens = options.tileTokens; tokens >= kFewestTokens;
+       tokens /= 2) {
+    options.tileTokens = tokens;
+    OwningOpRef<ModuleOp> lowered = module.clone();
+    llvm::Error error = lowerForGPU(*lowered, options);
+    if (!error) {
+      module->setAttrs((*lowered)->getAttrDictionary());
+      module.getBodyRegion().takeBody(lowered->getBodyRegion());
+      return error;
+    }
+    std::string text = llvm::toString(std::move(error));
+    if (reason.empty())
+      reason = text;
+  }
+  return llvm::createStringError(reason);
+}
+
 static void initializeNVPTX() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -99,6 +120,13 @@ kvq::translateKernels(ModuleOp module, llvm::LLVMContext &context) {
   if (!machine)
     return machine.takeError();
   return ::translateKernels(*kernels, context, **machine);
+}
+
+llvm::Error kvq::lowerLaunches(ModuleOp module) {
+  return runPasses(module, [&](PassManager &manager) {
+    buildLaunchesToLLVMPipeline(manager);
+    return llvm::Error::success();
+  });
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>

@@ -74,8 +74,8 @@ createLinker(const llvm::TargetMachine &machine) {
       .create();
 }
 
-llvm::Expected<std::unique_ptr<JIT>> JIT::create(ModuleOp module,
-                                                 const CPUTarget &target) {
+llvm::Expected<std::unique_ptr<JIT>>
+JIT::create(ModuleOp module, const CPUTarget &target, Symbols symbols) {
   auto machine = target.createTargetMachine();
   if (!machine)
     return machine.takeError();
@@ -97,6 +97,8 @@ llvm::Expected<std::unique_ptr<JIT>> JIT::create(ModuleOp module,
     return std::move(error);
   std::unique_ptr<JIT> jit(new JIT());
   jit->jit = std::move(*linker);
+  if (llvm::Error error = jit->addSymbols(symbols))
+    return std::move(error);
   if (usesOpenMP)
     if (llvm::Error error = jit->addOpenMP())
       return std::move(error);
@@ -108,6 +110,18 @@ llvm::Expected<std::unique_ptr<JIT>> JIT::create(ModuleOp module,
                                         function.second};
   }
   return std::move(jit);
+}
+
+llvm::Error JIT::addSymbols(Symbols symbols) {
+  if (symbols.empty())
+    return llvm::Error::success();
+  llvm::orc::SymbolMap addresses;
+  for (const auto &[name, address] : symbols)
+    addresses[jit->mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  return jit->getMainJITDylib().define(
+      llvm::orc::absoluteSymbols(std::move(addresses)));
 }
 
 /// Lets the functions find OpenMP, and only them.

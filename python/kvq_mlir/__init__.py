@@ -14,6 +14,7 @@ from .attend import attention
 from .cache import Cache
 from .calibration import calibrate
 from .compiler import parse, run_pipeline
+from .devices import Cuda, Emulator
 from .format import Format, Segments
 from .ops import Quantized, count_saturated, dequantize, quantize
 from .policy import Policy
@@ -22,6 +23,8 @@ from .schedule import Schedule, use_schedules
 
 __all__ = [
     "Cache",
+    "Cuda",
+    "Emulator",
     "Error",
     "Format",
     "Policy",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from . import _kvq
-from .arguments import check_threads, check_type, element_text, operand, output_array
+from .arguments import Array, check_threads, check_type, element_text, on, operand, output_array
 from .cache import Cache
 from .compiler import kernel
+from .cuda_arrays import Taken
+from .devices import Cuda, Device, find_device, name_of, name_of_memory
 from .format import Segments
 from .ir import attention as _ir
 from .rope import Tables, check_rope
@@ -19,7 +23,7 @@ from .schedule import Schedule, schedules_in_use
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def _check_shapes(q: np.ndarray, k: Cache, v: Cache) -> None:
+def _check_shapes(q: Array, k: Cache, v: Cache) -> None:
     """`Error` where shapes or lengths disagree."""
     if q.ndim != 4:
         raise _kvq.Error(f"expected q as [batch, q_heads, q_len, dim], got {q.ndim} axes")
@@ -46,6 +50,20 @@ def _check_shapes(q: np.ndarray, k: Cache, v: Cache) -> None:
         raise _kvq.Error(
             f"lengths disagree: the K cache holds {k.lengths.tolist()} tokens, the V cache {v.lengths.tolist()}"
         )
+
+
+def _find_device(device: str | Device | None, q: Any, k: Cache, v: Cache) -> Device | None:
+    """Where a call runs, on which stream; `Error` unless the caches are there."""
+    found = find_device(device, k.device)
+    if isinstance(found, Cuda) and isinstance(k.device, Cuda) and found.ordinal is None:
+        found = replace(found, ordinal=k.device.ordinal)
+    for name, side in (("K", k), ("V", v)):
+        if name_of_memory(found) != name_of_memory(side.device):
+            raise _kvq.Error(
+                f"expected a {name} cache in the memory of '{name_of(found)}', got one in that of "
+                f"'{name_of(side.device)}'; Cache.to() makes copies"
+            )
+    return found.for_array(q) if isinstance(found, Cuda) else found
 
 
 def _check_sides(k: Cache, v: Cache | None) -> None:
@@ -89,19 +107,40 @@ def _channels(v: Cache, channels: tuple[int, int] | None) -> tuple[int, int] | N
     return int(begin), int(end)
 
 
-def _per_head(name: str, values: np.ndarray | None, heads: int) -> np.ndarray | None:
+def _per_head(name: str, values: np.ndarray | None, heads: int, device: Device | None) -> Any:
     """float32 [heads]."""
     if values is None:
         return None
+    if isinstance(device, Cuda) and _is_on_gpu(values):
+        taken = on(device, name, values)
+        if (taken.shape, taken.element) != ((heads,), "f32"):
+            raise _kvq.Error(
+                f"expected {name} as f32 of shape [{heads}], one for each query head, got {taken.element} of shape "
+                f"{list(taken.shape)}"
+            )
+        return taken.array
     values = np.ascontiguousarray(values, np.float32)
     if values.shape != (heads,):
         raise _kvq.Error(f"expected {name} of shape [{heads}], one for each query head, got {list(values.shape)}")
     return values
 
 
-def _positions(positions: Sequence[int] | np.ndarray | None, batch: int) -> np.ndarray | None:
+def _is_on_gpu(x: Any) -> bool:
+    """Whether an argument that may be of the host is an array of another package."""
+    return not isinstance(x, np.ndarray | Sequence)
+
+
+def _positions(positions: Sequence[int] | np.ndarray | None, batch: int, device: Device | None) -> Any:
     if positions is None:
         return None
+    if isinstance(device, Cuda) and _is_on_gpu(positions):
+        taken = on(device, "positions", positions)
+        if (taken.shape, taken.element) != ((batch,), "i64"):
+            raise _kvq.Error(
+                f"expected positions as {batch} of i64, one for each sequence, got {taken.element} of shape "
+                f"{list(taken.shape)}"
+            )
+        return taken.array
     positions = np.asarray(positions)
     if positions.dtype.kind not in "iu" or positions.shape != (batch,):
         raise _kvq.Error(
@@ -113,11 +152,11 @@ def _positions(positions: Sequence[int] | np.ndarray | None, batch: int) -> np.n
     return np.ascontiguousarray(positions, np.int64)
 
 
-def _mask(mask: np.ndarray | None, q: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, str] | None:
-    """The mask as kernels take it, and its element type; TypeError for another."""
+def _mask(mask: Array | None, q: Array, lengths: np.ndarray) -> tuple[Any, str, tuple[int, int]] | None:
+    """The mask as kernels take it, its element type, and its first two extents; TypeError for another type."""
     if mask is None:
         return None
-    is_bool = isinstance(mask, np.ndarray) and mask.dtype == np.bool_
+    is_bool = mask.element == "i1" if isinstance(mask, Taken) else isinstance(mask, np.ndarray) and mask.dtype == bool
     element = "i8" if is_bool else element_text("mask", mask)
     batch, heads, q_len, _ = q.shape
     if mask.ndim != 4 or mask.shape[0] not in (1, batch) or mask.shape[1] not in (1, heads) or mask.shape[2] != q_len:
@@ -129,7 +168,8 @@ def _mask(mask: np.ndarray | None, q: np.ndarray, lengths: np.ndarray) -> tuple[
         raise _kvq.Error(
             f"expected mask with at least the {longest} tokens of the longest sequence, got {mask.shape[3]}"
         )
-    return operand(mask).view(np.int8) if is_bool else operand(mask), element
+    taken = operand(mask)
+    return taken.view(np.int8) if is_bool and not isinstance(mask, Taken) else taken, element, mask.shape[:2]
 
 
 def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
@@ -159,6 +199,14 @@ def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
     return check_rope(rope, style, channels, longest, f"{longest} tokens")
 
 
+def _check_for_gpu(threads: int, query_tile: int | None) -> None:
+    """`Error` for what is for processors."""
+    if threads != 1:
+        raise _kvq.Error(f"threads are of a processor: expected none on a GPU, got {threads}")
+    if query_tile not in (None, 1):
+        raise _kvq.Error(f"a block of a GPU has one query token: expected no query_tile, got {query_tile}")
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -183,6 +231,7 @@ def attention(
     query_codes: str | None = None,
     schedule: Schedule | None = None,
     query_tile: int | None = None,
+    device: str | Device | None = None,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """softmax(scale * q k^T) v over caches that hold the queries' own tokens already.
 
@@ -215,19 +264,29 @@ def attention(
     query_tile: query tokens that are attended to together, so that a tile of the caches is read once for all of them;
     default: a power of two, by how many there are. Each number is a kernel of its own.
 
+    device: "cpu", "emulator" or "cuda" (also "cuda:1"), an `Emulator` or a `Cuda`, for more to be set; by default where
+    the caches are. The emulator of GPUs works on caches of the processor. On a GPU q, mask, out and tables of RoPE are
+    arrays on it, of PyTorch, CuPy or what else has `__dlpack__` or `__cuda_array_interface__`; they are used in place, on
+    the current stream of q's package or on the stream of `Cuda`, and nothing waits for the stream. Other arguments may be
+    of the host. threads, query_tile and schedules of files are for processors.
+
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array; with
     return_lse also the natural logarithm of the softmax denominator, float32 [batch, q_heads, q_len], -inf where
     nothing is seen and there is no sink.
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
     """
-    element = element_text("q", q)
     check_type("k", k, Cache)
     if v is None and value_channels is None:
         raise _kvq.Error("expected v, or value_channels of k's rows")
     if v is not None:
         check_type("v", v, Cache)
     values = k if v is None else v
+    device = _find_device(device, q, k, values)
+    q, mask = on(device, "q", q), on(device, "mask", mask)
+    if rope is not None and isinstance(device, Cuda):
+        rope = tuple(on(device, "a table of RoPE", table) for table in rope)
+    element = element_text("q", q)
     _check_sides(k, v)
     _check_shapes(q, k, values)
     if splits is not None and splits < 1:
@@ -242,34 +301,37 @@ def attention(
     batch, q_heads, q_len, dim = q.shape
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
+    if device is not None:
+        _check_for_gpu(threads, query_tile)
+        query_tile = 1
     if query_tile is None:
         query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim))
-    if splits is None and schedules_in_use() is None:
+    if splits is None and (schedule is None if device else schedules_in_use() is None):
         tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
         inside = query_tile == 1 and k.token_major and values.token_major  # a work item takes all heads then
-        items = batch * (1 if inside else k.kv_heads) * -(-q_len // query_tile)
-        splits = _kvq.choose_splits(items, tokens, threads)
+        items = batch * (1 if inside and not device else k.kv_heads) * -(-q_len // query_tile)
+        splits = _kvq.choose_splits(items, tokens, device.workers_of_items() if device else threads)
     tables = _rope(k, rope, rope_style)
-    out = output_array(out, (batch, q_heads, q_len, value_dim))
-    lse = np.empty((batch, q_heads, q_len), np.float32) if return_lse else None
+    out = output_array(out, (batch, q_heads, q_len, value_dim), device, q)
+    lse = output_array(None, (batch, q_heads, q_len), device, q) if return_lse else None
     masked = _mask(mask, q, k._lengths)
     extra = {
-        "positions": _positions(positions, batch),
+        "positions": _positions(positions, batch, device),
         "mask": masked and masked[0],
-        "slopes": _per_head("slopes", slopes, q_heads),
-        "sinks": _per_head("sinks", sinks, q_heads),
+        "slopes": _per_head("slopes", slopes, q_heads, device),
+        "sinks": _per_head("sinks", sinks, q_heads, device),
     }
     variant = _ir.Variant(
         scale=_number("scale", 1 / math.sqrt(dim) if scale is None else scale),
         causal=bool(causal),
         positions=positions is not None,
-        mask=masked and (*masked[0].shape[:2], masked[1]),
+        mask=masked and (*masked[2], masked[1]),
         slopes=slopes is not None,
         sinks=sinks is not None,
         softcap=None if softcap is None else _number("softcap", softcap, positive=True),
         window=_window(window, window_first),
         value_channels=channels,
-        rope=(tables[0].shape[1], rope_style) if tables else None,
+        rope=(rope[0].shape[1], rope_style) if tables else None,
         lse=return_lse,
         query_codes=_query_codes(query_codes, k, values),
         schedule=schedule and str(schedule),
@@ -289,13 +351,17 @@ def attention(
         query_tile=query_tile,
         openmp=threads > 1,
         threads=threads,
+        device=device,
     )
     arguments = [operand(q)]
     arguments += [array for side in sides for array in side._arrays]
-    arguments += [k._lengths, *(side._flushed for side in sides if side.has_window)]
+    arguments += [k._counts("_lengths"), *(side._counts("_flushed") for side in sides if side.has_window)]
     arguments += [table for side in sides for table in side._tables]
     arguments += [array for array in extra.values() if array is not None]
     arguments += tables
     arguments += [out] if lse is None else [out, lse]
-    compiled.invoke("attention", tuple(arguments), None if threads == 1 else threads)
+    if threads == 1:
+        compiled.invoke("attention", tuple(arguments))
+    else:
+        compiled.invoke("attention", tuple(arguments), threads)
     return out if lse is None else (out, lse)

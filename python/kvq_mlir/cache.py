@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from . import _kvq
-from .arguments import check_threads, check_type, element_text, operand, output_array
+from .arguments import check_threads, check_type, element_text, on, operand, output_array
 from .cache_types import assign_layout, cache_type, has_window
 from .checks import (
     check_border,
@@ -23,25 +23,16 @@ from .checks import (
 )
 from .compiler import kernel
 from .copies import copy_from, copy_sequences
+from .devices import Cuda, Device
 from .format import Format, Segments
 from .given import Given, stored_components
 from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
+from .placement import Placed
 from .ring import Ring
 from .rope import Tables, check_rope
-
-
-def aligned(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None = None) -> np.ndarray:
-    """An array whose start is aligned, every byte of it `fill`, or unwritten."""
-    size = math.prod(shape) * dtype.itemsize
-    raw = np.empty(size + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    data = raw[start : start + size]
-    if fill is not None:
-        data[:] = fill
-    return data.view(dtype).reshape(shape)
 
 
 @contextmanager
@@ -55,7 +46,7 @@ def _named(name: str | None) -> Iterator[None]:
         raise _kvq.Error(f"{name}: {error}") from error
 
 
-class Cache:
+class Cache(Placed):
     """Up to `capacity` tokens of `batch` sequences, each token [kv_heads, head_dim].
 
     fmt: the format of quantized tokens, or of each segment of their channels. dtype: "f16", "bf16" or "f32", what exact
@@ -83,6 +74,11 @@ class Cache:
     name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
+
+    device: "cpu" (the default), "emulator", "cuda" or "cuda:1", an `Emulator` or a `Cuda`: in whose memory the cache is
+    (the emulator's is the processor's), and where appends and attention run. On a GPU tokens come as arrays on it.
+    Lengths, flushed counts and page tables are kept on the host, and copied to the GPU where a call needs them and they
+    have changed.
 
     Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
     keep_first, token_major, side and name as given, format with the layout that was chosen; why_planar, why a layout that was chosen
@@ -118,6 +114,7 @@ class Cache:
         side: str | None = None,
         name: str | None = None,
         fill: int | None = None,
+        device: str | Device | None = None,
     ) -> None:
         if not isinstance(fmt, Segments):
             check_type("fmt", fmt, Format)
@@ -148,14 +145,12 @@ class Cache:
             )
             if page is None and not (pages is None and page_table is None):
                 raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
+            self.device = self._find_device(device)
             components = fmt.components(self.type, capacity, pages)
-            self._storage = {
-                component.name: aligned(component.shape, fmt.dtype(component), component.alignment, fill)
-                for component in components
-            }
+            self._storage = {component.name: self._allocate(component, fill) for component in components}
             self._given = dict(stored_components(fmt, self.dynamic_type, given))
             for component, array in self._given.items():
-                self._storage[component][:] = array
+                self._put(component, array)
             self._arrays = tuple(self._storage.values())
             # One of each segment: exact ones write tokens over that others still hold.
             self._rings = (
@@ -166,6 +161,7 @@ class Cache:
             self._pages = None if page is None else self._make_pages(components[0].shape[0], page_table)
             self._lengths = np.zeros(batch, np.int64)
             self._flushed = np.zeros(batch, np.int64)
+            self._mirrors = self._make_mirrors()
 
     def _make_pages(self, pages: int, table: np.ndarray | None) -> PageTable:
         if self._rings:  # those of all segments have as many pages
@@ -194,9 +190,9 @@ class Cache:
         return None if self._pages is None else self._pages.table.copy()
 
     @property
-    def _tables(self) -> tuple[np.ndarray, ...]:
+    def _tables(self) -> tuple[np.ndarray | Mirror, ...]:
         """The page table as kernels take it, if there is one."""
-        return () if self._pages is None else (self._pages.table,)
+        return () if self._pages is None else (self._mirrors.get("table", self._pages.table),)
 
     @property
     def _stored(self) -> np.ndarray:
@@ -249,8 +245,10 @@ class Cache:
         counts beyond the tokens, fewer threads than 1, a sequence that would outgrow the capacity, a pool without enough free pages, a page
         that the given table does not have. TypeError for another dtype.
         """
+        device = self._device_for(x)
+        x = on(device, "the tokens", x)
         element = element_text("the tokens", x)
-        check_threads(threads)
+        check_threads(threads, device)
         if count_saturated and self.format.is_exact:
             raise _kvq.Error("codes = none keeps elements exact: there is nothing that saturates")
         packed = starts is not None
@@ -268,11 +266,12 @@ class Cache:
             packed,
             bool(count_saturated),
             openmp=threads > 1,
+            device=device,
         )
-        flushed = (self._flushed,) if self.has_window else ()
+        flushed = (self._counts("_flushed"),) if self.has_window else ()
         where = (*self._tables, bounds) if packed else (bounds, *self._tables)
         saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
-        arguments = (operand(x), *self._arrays, self._lengths, *flushed, *where, *saturated)
+        arguments = (operand(x), *self._arrays, self._counts("_lengths"), *flushed, *where, *saturated)
         compiled.invoke("append", arguments, None if threads == 1 else threads)
         self._flushed = self._flushed_after(new)
         self._lengths += new
@@ -289,8 +288,10 @@ class Cache:
         ValueError, with what was expected and found, and writes nothing then: for another cache, a wrong shape, a slot
         beyond the pool or given twice, a length beyond the capacity.
         """
+        device = self._device_for(x)
+        x = on(device, "the tokens", x)
         element = element_text("the tokens", x)
-        check_threads(threads)
+        check_threads(threads, device)
         if self._pages is None or not self._pages.is_given:
             raise _kvq.Error("expected a cache with a given page table: slots are rows of its pages")
         check_packed(self, x)
@@ -306,7 +307,7 @@ class Cache:
         if kept.max() > self.capacity:
             raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
         signature = (self.kv_heads, self.head_dim), element, self.dynamic_type
-        compiled = kernel(_append_ir.store, *signature, openmp=threads > 1)
+        compiled = kernel(_append_ir.store, *signature, openmp=threads > 1, device=device)
         arguments = (operand(x), *self._arrays, found.astype(np.int64))
         compiled.invoke("append", arguments, None if threads == 1 else threads)
         self._lengths[:] = kept
@@ -331,7 +332,7 @@ class Cache:
     def _copy_pages(self, copies: list[tuple[int, int]]) -> None:
         for source, target in copies:
             for pool in self._pools():
-                pool[target] = pool[source]
+                self._copy_page(pool, source, target)
 
     def _pools(self) -> list[np.ndarray]:
         """The arrays with pages as their first axis."""
@@ -435,9 +436,11 @@ class Cache:
             self.has_window,
             self._pages is not None,
             (tables[0].shape[1], rope_style) if tables else None,
+            device=self.device,
         )
-        flushed = (self._flushed,) if self.has_window else ()
-        compiled.invoke("shift", (*self._arrays, begins, counts, self._lengths, *flushed, *self._tables, *tables))
+        flushed = (self._counts("_flushed"),) if self.has_window else ()
+        lengths = self._counts("_lengths")
+        compiled.invoke("shift", (*self._arrays, begins, counts, lengths, *flushed, *self._tables, *tables))
         self._lengths -= counts
         if not self.format.is_exact:
             self._flushed -= counts
@@ -452,6 +455,8 @@ class Cache:
         given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
         and writable.
         """
+        if isinstance(self.device, Cuda):
+            raise _kvq.Error("expected a cache in the host's memory: cache.to('cpu').dequantize() makes a copy")
         longest = int(self._lengths.max())
         shape = (self.batch, self.kv_heads, longest, self.head_dim)
         out = output_array(out, shape)
@@ -485,6 +490,7 @@ class Cache:
             self.exact_first if has_windows else 0,
             self._pages is not None,
             self.ring is not None,
+            device=self.device,
         )
         stored = self._lengths if fmt.is_exact else self._flushed
         bounds = self._rings[index].row_bounds(self._lengths, stored) if self._rings else ()

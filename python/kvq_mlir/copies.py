@@ -45,6 +45,7 @@ def copy_from(
         target.dynamic_type,
         target.has_window,
         target._pages is not None,
+        device=target.device,
     )
     counts = (lengths, flushed) if target.has_window else (lengths,)
     tables = ()
@@ -73,6 +74,7 @@ def _make_spare(cache: Cache) -> Cache:
         keep_first=cache.keep_first,
         token_major=cache.token_major,
         given=cache._given,
+        device=cache.device,
     )
 
 

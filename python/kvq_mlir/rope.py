@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _kvq
+from .cuda_arrays import Taken
 
 STYLES = ("half", "interleaved")
 Tables = tuple[np.ndarray, np.ndarray]  # cosines and sines, [positions, pairs] float32
@@ -34,7 +35,10 @@ def check_rope(rope: Tables, style: str, channels: int, rows: int, what: str) ->
     if not isinstance(rope, tuple | list) or len(rope) != 2:
         raise TypeError(f"expected rope as two tables, cosines and sines, got {type(rope).__name__}")
     for name, table in zip(("cosines", "sines"), rope, strict=True):
-        if not isinstance(table, np.ndarray) or table.dtype != np.float32:
+        if isinstance(table, Taken):
+            if table.element != "f32":
+                raise TypeError(f"expected a table of {name} as an array of f32, got {table.element}")
+        elif not isinstance(table, np.ndarray) or table.dtype != np.float32:
             found = table.dtype if isinstance(table, np.ndarray) else type(table).__name__
             raise TypeError(f"expected a table of {name} as an array of float32, got {found}")
         if table.ndim != 2 or not 1 <= table.shape[1] <= channels // 2:
@@ -45,4 +49,4 @@ def check_rope(rope: Tables, style: str, channels: int, rows: int, what: str) ->
         raise _kvq.Error(f"expected tables of one shape, got {list(cos.shape)} and {list(sin.shape)}")
     if len(cos) < rows:
         raise _kvq.Error(f"{what} need {rows} rows of the tables of RoPE, got {len(cos)}")
-    return np.ascontiguousarray(cos), np.ascontiguousarray(sin)
+    return tuple(table.array if isinstance(table, Taken) else np.ascontiguousarray(table) for table in rope)

@@ -46,6 +46,8 @@ std::unique_ptr<MLIRContext> createContext();
 /// Parses a `!kvq.cache<...>`, or throws what the parser says.
 CacheType parseCacheType(MLIRContext *context, const std::string &text);
 
+void bindCUDA(nanobind::module_ &module);
+void bindEmulated(nanobind::module_ &module);
 void bindFootprint(nanobind::module_ &module);
 void bindInspect(nanobind::module_ &module);
 void bindKernel(nanobind::module_ &module);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arguments.h"
 #include "Bindings.h"
 
 #include "kvq/Target/Compile.h"
@@ -12,8 +13,6 @@
 #include "kvq/Target/Signature.h"
 #include "kvq/Transforms/QueryTile.h"
 #include "kvq/Transforms/Schedules.h"
-
-#include "llvm/Support/raw_ostream.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -27,29 +26,11 @@ using namespace mlir::kvq;
 using namespace mlir::kvq::python;
 
 namespace {
-/// A function's code, and what it takes.
-struct Function {
-  Signature signature;
-  JITFunction code;
-};
-
-/// The arrays of one call, held until it is over.
-struct Buffers {
-  llvm::SmallVector<Py_buffer, 24> views;
-
-  Buffers() = default;
-  Buffers(const Buffers &) = delete;
-  ~Buffers() {
-    for (Py_buffer &view : views)
-      PyBuffer_Release(&view);
-  }
-};
-
 /// A compiled module.
 class Kernel {
 public:
   std::unique_ptr<JIT> jit;
-  llvm::StringMap<Function> functions;
+  Functions functions;
   double compileSeconds;
 
   void invoke(nb::str name, nb::handle arguments,
@@ -82,108 +63,6 @@ private:
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Whether `format`, in the notation of Python's `struct`, is the element type.
-/// Signless integers take signed and unsigned ones.
-static bool hasElementType(const ArgumentSpec &spec, const Py_buffer &view) {
-  const char *format = view.format ? view.format : "B";
-  if (*format == '@' || *format == '=' || *format == '<')
-    ++format;
-  if (view.itemsize * 8 != spec.bits || !*format || format[1])
-    return false;
-  llvm::StringRef codes =
-      spec.kind == ElementKind::Float ? "efd" : "bBhHiIlLqQ";
-  return codes.contains(*format);
-}
-
-static bool hasShape(const ArgumentSpec &spec, const Py_buffer &view) {
-  if (view.ndim != int(spec.shape.size()))
-    return false;
-  for (int axis = 0; axis < view.ndim; ++axis)
-    if (spec.shape[axis] != ShapedType::kDynamic &&
-        spec.shape[axis] != view.shape[axis])
-      return false;
-  return true;
-}
-
-static void printShape(llvm::raw_ostream &os, llvm::ArrayRef<int64_t> shape) {
-  os << "[";
-  llvm::interleaveComma(shape, os, [&](int64_t extent) {
-    ShapedType::isDynamic(extent) ? os << "?" : os << extent;
-  });
-  os << "]";
-}
-
-/// Throws what is wrong with an array that is not as it should be.
-[[noreturn]] static void reject(const std::string &function,
-                                const ArgumentSpec &spec,
-                                const Py_buffer &view) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << function << ", " << spec.name << ": expected a C-contiguous"
-     << (spec.isWritten ? ", writable" : "") << " array of "
-     << spec.getElementText() << " ";
-  printShape(os, spec.shape);
-  os << ", got ";
-  if (!PyBuffer_IsContiguous(&view, 'C'))
-    os << "a strided ";
-  else if (spec.isWritten && view.readonly)
-    os << "a read-only ";
-  else if (reinterpret_cast<uintptr_t>(view.buf) % view.itemsize != 0)
-    os << "an unaligned ";
-  else
-    os << "an ";
-  os << "array of '" << (view.format ? view.format : "B") << "' ";
-  printShape(os,
-             llvm::SmallVector<int64_t>(view.shape, view.shape + view.ndim));
-  throw Error(text);
-}
-
-/// Appends the words of an array's descriptor.
-static void addArray(const std::string &function, const ArgumentSpec &spec,
-                     PyObject *object, Buffers &buffers,
-                     llvm::SmallVectorImpl<int64_t> &words) {
-  Py_buffer view;
-  if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-    PyErr_Clear();
-    std::string text = function + ", " + spec.name +
-                       ": expected an array, got " + Py_TYPE(object)->tp_name;
-    throw nb::type_error(text.c_str());
-  }
-  buffers.views.push_back(view);
-  if (!hasElementType(spec, view) || !hasShape(spec, view) ||
-      (spec.isWritten && view.readonly) || !PyBuffer_IsContiguous(&view, 'C') ||
-      reinterpret_cast<uintptr_t>(view.buf) % view.itemsize != 0)
-    reject(function, spec, view);
-  int64_t pointer = reinterpret_cast<intptr_t>(view.buf);
-  words.append({pointer, pointer, /*offset=*/0});
-  words.append(view.shape, view.shape + view.ndim);
-  // Not the buffer's own: NumPy gives any stride to an axis of extent 1.
-  size_t strides = words.size();
-  words.append(view.ndim, 1);
-  for (int axis = view.ndim - 2; axis >= 0; --axis)
-    words[strides + axis] = words[strides + axis + 1] * view.shape[axis + 1];
-}
-
-static void addScalar(const ArgumentSpec &spec, nb::handle object,
-                      llvm::SmallVectorImpl<int64_t> &words) {
-  // The code reads as many low bytes as the type has.
-  int64_t &word = words.emplace_back(0);
-  if (spec.kind == ElementKind::Integer) {
-    word = nb::cast<int64_t>(object);
-    return;
-  }
-  double value = nb::cast<double>(object);
-  if (spec.bits == 64) {
-    std::memcpy(&word, &value, sizeof(value));
-  } else if (spec.bits == 32) {
-    float narrow = value;
-    std::memcpy(&word, &narrow, sizeof(narrow));
-  } else {
-    throw Error(spec.name + ": a scalar of " + spec.getElementText() +
-                " cannot be passed from Python");
-  }
-}
-
 void Kernel::invoke(nb::str name, nb::handle arguments,
                     std::optional<int> threads) const {
   if (threads && *threads < 1)
@@ -191,59 +70,18 @@ void Kernel::invoke(nb::str name, nb::handle arguments,
   if (threads && !jit->getOpenMP())
     throw Error("a number of threads is given, but no function of this module "
                 "was compiled to run on several");
-  auto found = functions.find(name.c_str());
-  if (found == functions.end())
-    throw Error(std::string("no function '") + name.c_str() +
-                "' to call in this module");
-  const Signature &signature = found->second.signature;
-  auto sequence = nb::steal(
-      PySequence_Fast(arguments.ptr(), "expected a sequence of arguments"));
-  if (!sequence.is_valid())
-    throw nb::python_error();
-  size_t count = PySequence_Fast_GET_SIZE(sequence.ptr());
-  if (count != signature.arguments.size())
-    throw Error(signature.name + ": expected " +
-                std::to_string(signature.arguments.size()) +
-                " arguments, got " + std::to_string(count));
-
-  Buffers buffers;
-  llvm::SmallVector<int64_t, 256> words;
-  for (size_t i = 0; i < count; ++i) {
-    PyObject *object = PySequence_Fast_GET_ITEM(sequence.ptr(), i);
-    const ArgumentSpec &spec = signature.arguments[i];
-    if (spec.isArray)
-      addArray(signature.name, spec, object, buffers, words);
-    else
-      addScalar(spec, object, words);
-  }
-  llvm::SmallVector<void *, 256> addresses;
-  for (int64_t &word : words)
-    addresses.push_back(&word);
+  const Function &function = lookup(functions, name.c_str());
+  Arguments call;
+  call.addBuffers(function.signature, arguments);
+  llvm::SmallVector<void *, 256> addresses = call.getAddresses();
   nb::gil_scoped_release release;
   ThreadCount scope(jit->getOpenMP(), threads);
-  found->second.code.entry(addresses.data());
+  function.code.entry(addresses.data());
 }
 
 //===----------------------------------------------------------------------===//
 // Compilation
 //===----------------------------------------------------------------------===//
-
-/// The function's code, checked against what its source says it takes.
-static llvm::Expected<JITFunction> findCode(const JIT &jit,
-                                            const Signature &signature) {
-  const JITFunction *code = jit.lookup(signature.name);
-  if (!code)
-    return llvm::createStringError(
-        "function '" + signature.name +
-        "' returns values after lowering; expected all of its results to be "
-        "arguments that it overwrites");
-  if (code->numArguments != signature.getNumWords())
-    return llvm::createStringError(
-        "function '" + signature.name + "': expected " +
-        std::to_string(signature.getNumWords()) +
-        " arguments in LLVM IR, got " + std::to_string(code->numArguments));
-  return *code;
-}
 
 /// The key of the only attention op of a module.
 static std::string getKey(const std::string &text) {
@@ -303,11 +141,8 @@ compile(const std::string &text, std::optional<int64_t> splits,
   }
   auto kernel = std::make_unique<Kernel>();
   kernel->jit = unwrap(JIT::create(*module, target));
-  for (Signature &signature : signatures) {
-    JITFunction code = unwrap(findCode(*kernel->jit, signature));
-    std::string name = signature.name;
-    kernel->functions[name] = {std::move(signature), code};
-  }
+  kernel->functions =
+      unwrap(findFunctions(*kernel->jit, std::move(signatures)));
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
   kernel->compileSeconds = seconds.count();

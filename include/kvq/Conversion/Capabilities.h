@@ -49,11 +49,17 @@ struct GPUChip {
   /// Most bytes of shared memory of a block, static and dynamic.
   int64_t maxSharedBytes;
 
+  /// Its compute capability, 90 of sm_90a.
+  unsigned getCapability() const;
   /// The first version that has all that the chip can do.
   unsigned getDefaultPTX() const;
 };
 
 llvm::ArrayRef<GPUChip> getGPUChips();
+
+/// The chip whose code runs best on a GPU of a compute capability (90 for 9.0);
+/// null where none does. Code for names that end with `a` runs on no other.
+const GPUChip *findGPUChip(unsigned capability);
 
 /// "sm_80, sm_89, ...", of the chips for which `filter` holds.
 std::string listGPUChips(llvm::function_ref<bool(const GPUChip &)> filter =

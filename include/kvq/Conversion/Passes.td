@@ -338,7 +338,9 @@ def ExternalizeSharedMemoryPass : Pass<"kvq-externalize-shared-memory"> {
   let description = [{
     The global that upstream's lowering makes of `gpu.dynamic_shared_memory` is
     internal, so that code generation gives it a size of its own: a byte. It becomes a
-    declaration, whose size the launch sets.
+    declaration, whose size the launch sets. Other shared memory is aligned to 16
+    bytes: LLVM's optimizations take that for granted of arrays without an alignment,
+    but code generation writes that of an element.
 
     Of test/Conversion/KVQToGPU/externalize-shared-memory.mlir:
 
@@ -423,6 +425,42 @@ def CheckCapabilitiesPass
 
     Numerics: changes nothing.
   }];
+}
+
+def LaunchesToLLVMPass : Pass<"kvq-launches-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Converts launches of kernels to calls of the run-time library";
+  let description = [{
+    `gpu.launch_func`, `gpu.alloc` and `gpu.dealloc` become calls of kvq's
+    run-time library (include/kvq/Runtime). Every function gets the call that it
+    is part of, which knows the device, as its first argument. The modules of
+    kernels are removed: they are loaded on the device.
+
+    Of test/Conversion/KVQToGPU/launches-to-llvm.mlir, abridged:
+
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index) {
+      %scratch = gpu.alloc (%n) : memref<?xf32>
+      gpu.launch_func @kernels::@k blocks in (%n, %c1, %c1) threads in (%c128, %c1, %c1)
+        args(%x : memref<?xf32>, %n : index)
+    ```
+    becomes
+    ```mlir
+    func.func @f(%call: !llvm.ptr, %x: memref<?xf32>, %n: index) {
+      %memory = llvm.call @kvq_allocate(%call, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
+      …                                          // stores the arguments, and their addresses
+      %name = llvm.mlir.addressof @kvq_name_k : !llvm.ptr
+      llvm.call @kvq_launch(%call, %name, %n, %one, %one, %threads, %one, %one,
+                            %shared_bytes, %addresses, %count) : …
+    ```
+
+    Upstream's gpu-to-llvm makes a stream of its own for each launch and waits
+    for it, or else needs tokens that make streams; here all is on the caller's.
+    Tokens, clusters, memory that the host shares and other ops of the gpu
+    dialect are errors.
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // KVQ_CONVERSION_PASSES_TD

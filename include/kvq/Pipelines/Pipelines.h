@@ -191,6 +191,10 @@ void buildCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 void buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
                                 unsigned ptx, const std::string &format);
 
+/// What launches kernels, to the LLVM dialect: functions that call kvq's
+/// run-time library. The kernels are removed.
+void buildLaunchesToLLVMPipeline(OpPassManager &pm);
+
 /// Caches to kernels for NVIDIA GPUs.
 void buildNVVMPipeline(OpPassManager &pm, const NVVMPipelineOptions &options);
 

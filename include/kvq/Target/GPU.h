@@ -23,10 +23,18 @@ namespace mlir::kvq {
 /// Runs `kvq-nvvm-pipeline`, up to kernels in the LLVM dialect.
 llvm::Error lowerForGPU(ModuleOp module, const NVVMPipelineOptions &options);
 
+/// The same with as many tokens in a tile as options say, or fewer, halved until
+/// the scratch of a block fits into its shared memory.
+llvm::Error lowerForGPUToFit(ModuleOp module, NVVMPipelineOptions &options);
+
 /// The kernels of a lowered module as code generation takes them: translated,
 /// and optimized for the target that they have.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translateKernels(ModuleOp module, llvm::LLVMContext &context);
+
+/// Runs `kvq-launches-to-llvm-pipeline` on a lowered module: what is left are
+/// functions for the host, that launch its kernels.
+llvm::Error lowerLaunches(ModuleOp module);
 
 /// Generates the PTX of a lowered module's kernels. Needs nothing but LLVM.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> emitPTX(ModuleOp module);

@@ -12,6 +12,7 @@
 #include "kvq/Target/OpenMP.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <memory>
@@ -36,10 +37,13 @@ struct JITFunction {
 /// Calls from several threads at once are fine.
 class JIT {
 public:
+  /// What compiled code may call beside the C library: names and addresses.
+  using Symbols = llvm::ArrayRef<std::pair<llvm::StringLiteral, void *>>;
+
   /// Compiles a module of the LLVM dialect; its functions that return nothing
   /// and are not private can be called.
-  static llvm::Expected<std::unique_ptr<JIT>> create(ModuleOp module,
-                                                     const CPUTarget &target);
+  static llvm::Expected<std::unique_ptr<JIT>>
+  create(ModuleOp module, const CPUTarget &target, Symbols symbols = {});
   ~JIT();
 
   /// Null if the module has no such function to call.
@@ -52,6 +56,7 @@ public:
 private:
   JIT() = default;
 
+  llvm::Error addSymbols(Symbols symbols);
   llvm::Error addOpenMP();
 
   std::unique_ptr<llvm::orc::LLJIT> jit;

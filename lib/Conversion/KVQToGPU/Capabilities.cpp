@@ -48,6 +48,17 @@ StringRef kvq::getName(GPUFeature feature) {
 
 ArrayRef<GPUChip> kvq::getGPUChips() { return kChips; }
 
+const GPUChip *kvq::findGPUChip(unsigned capability) {
+  const GPUChip *best = nullptr;
+  for (const GPUChip &chip : kChips) { // in ascending order
+    bool isAlone = chip.name.ends_with("a");
+    if (isAlone ? chip.getCapability() == capability
+                : chip.getCapability() <= capability)
+      best = &chip;
+  }
+  return best;
+}
+
 std::string
 kvq::listGPUChips(llvm::function_ref<bool(const GPUChip &)> filter) {
   SmallVector<StringRef> names;
@@ -55,6 +66,12 @@ kvq::listGPUChips(llvm::function_ref<bool(const GPUChip &)> filter) {
     if (filter(chip))
       names.push_back(chip.name);
   return llvm::join(names, ", ");
+}
+
+unsigned GPUChip::getCapability() const {
+  unsigned capability = 0;
+  name.drop_front(strlen("sm_")).rtrim('a').getAsInteger(10, capability);
+  return capability;
 }
 
 unsigned GPUChip::getDefaultPTX() const {

@@ -24,6 +24,11 @@ static bool isDynamicSharedMemory(LLVM::GlobalOp global) {
          global.getAddrSpace() == unsigned(NVVM::NVVMMemorySpace::Shared);
 }
 
+static bool isStaticSharedMemory(LLVM::GlobalOp global) {
+  return global.getAddrSpace() == unsigned(NVVM::NVVMMemorySpace::Shared) &&
+         !isDynamicSharedMemory(global);
+}
+
 namespace {
 
 struct ExternalizeSharedMemoryPass
@@ -34,7 +39,12 @@ struct ExternalizeSharedMemoryPass
     // Copies are of 16 bytes, and what moves them within 128 bytes counts from
     // there.
     constexpr uint64_t kAlignment = 128;
+    // Optimization takes it for granted of larger arrays, but PTX says that of
+    // an element.
+    constexpr uint64_t kStaticAlignment = 16;
     getOperation()->walk([&](LLVM::GlobalOp global) {
+      if (isStaticSharedMemory(global) && !global.getAlignment())
+        global.setAlignment(kStaticAlignment);
       if (!isDynamicSharedMemory(global))
         return;
       global.setLinkage(LLVM::Linkage::External);

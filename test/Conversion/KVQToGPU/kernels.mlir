@@ -173,3 +173,30 @@ func.func @indices(%x: memref<2x4x8xindex>) {
   }
   return
 }
+
+// Scratch that does not fit side by side shares memory where its uses do not
+// meet; here both are 40000 bytes, the second one at most.
+// CHECK-LABEL: func.func @shared(
+// CHECK:         gpu.launch
+// CHECK-SAME:      workgroup(%[[MEMORY:.*]] : memref<10000xf32, #gpu.address_space<workgroup>>)
+// CHECK:         %[[ONE:.*]] = memref.reinterpret_cast %[[MEMORY]]
+// CHECK:         %[[TWO:.*]] = memref.reinterpret_cast %[[MEMORY]]
+// CHECK:         memref.load %[[ONE]]
+// CHECK-NOT:     memref.load %[[ONE]]
+// CHECK:         memref.load %[[TWO]]
+func.func @shared(%x: memref<2x100x100xf32>, %n: index) {
+  scf.forall (%b) in (2) {
+    %c1 = arith.constant 1 : index
+    %c100 = arith.constant 100 : index
+    %rows = affine.min affine_map<()[n] -> (n, 100)>()[%n]
+    %one = memref.alloca() : memref<100x100xf32>
+    %two = memref.alloca(%rows) : memref<?x100xf32>
+    %all = memref.subview %x[%b, 0, 0] [1, 100, 100] [1, 1, 1] : memref<2x100x100xf32> to memref<100x100xf32, strided<[100, 1], offset: ?>>
+    memref.copy %all, %one : memref<100x100xf32, strided<[100, 1], offset: ?>> to memref<100x100xf32>
+    memref.copy %one, %all : memref<100x100xf32> to memref<100x100xf32, strided<[100, 1], offset: ?>>
+    %some = memref.subview %x[%b, 0, 0] [1, %rows, 100] [1, 1, 1] : memref<2x100x100xf32> to memref<?x100xf32, strided<[100, 1], offset: ?>>
+    memref.copy %some, %two : memref<?x100xf32, strided<[100, 1], offset: ?>> to memref<?x100xf32>
+    memref.copy %two, %some : memref<?x100xf32> to memref<?x100xf32, strided<[100, 1], offset: ?>>
+  }
+  return
+}

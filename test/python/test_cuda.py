@@ -1,0 +1,373 @@
+"""Calls on a GPU, by a driver that writes down what it is asked (test/lib/CUDAStub.cpp): nothing here runs a kernel."""
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BUILD = Path(__import__("kvq_mlir")._kvq.__file__).parents[2]
+os.environ["KVQ_CUDA_DRIVER"] = str(BUILD / "lib/KVQCUDAStub.so")
+
+import kvq_mlir as kvq  # noqa: E402 (the driver is looked for once, at the first call)
+from kvq_mlir import _kvq  # noqa: E402
+from kvq_mlir.cuda_arrays import CudaArray  # noqa: E402
+
+FMT = kvq.Format("codes = i4, group = [1, 32], scale = f16")
+INVALID_VALUE, OUT_OF_MEMORY = 1, 2
+SHARED_LIMIT = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+
+STUB = ctypes.CDLL(os.environ["KVQ_CUDA_DRIVER"])
+STUB.kvq_stub_take_log.restype = ctypes.c_char_p
+STUB.kvq_stub_capture.argtypes = (ctypes.c_void_p, ctypes.c_int)
+
+
+def take_log():
+    return [line.split() for line in STUB.kvq_stub_take_log().decode().splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def stub():
+    take_log()
+    yield
+    for function in (b"cuLaunchKernel", b"cuMemAllocAsync", b"cuModuleLoadDataEx", b"cuFuncSetAttribute"):
+        STUB.kvq_stub_fail(function, 0)
+    STUB.kvq_stub_set_static_shared(0)
+
+
+def on_gpu(x):
+    array = CudaArray(x.shape, x.dtype, 0)
+    array.upload(np.ascontiguousarray(x))
+    return array
+
+
+class DLPackArray:
+    """An array on a GPU that only DLPack knows, with what its package would be told."""
+
+    def __init__(self, array, stride=1, device=0):
+        self.array, self.device, self.streams = array, device, []
+        shape = (ctypes.c_int64 * len(array.shape))(*array.shape)
+        strides = [stride] * len(array.shape)
+        for axis in reversed(range(len(array.shape) - 1)):
+            strides[axis] = strides[axis + 1] * array.shape[axis + 1]
+        code = {"f": 2, "i": 0}[array.dtype.kind]
+
+        class DLTensor(ctypes.Structure):
+            _fields_ = [
+                ("data", ctypes.c_void_p),
+                ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64),
+                ("context", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p),
+            ]
+
+        address = array.__cuda_array_interface__["data"][0]
+        self.keep = shape, (ctypes.c_int64 * len(strides))(*strides)
+        self.tensor = DLTensor(address - 16, 2, device, len(shape), code, array.dtype.itemsize * 8, 1, *self.keep, 16)
+
+    def __dlpack_device__(self):
+        return 2, self.device
+
+    def __dlpack__(self, stream):
+        self.streams.append(stream)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+def filled(rng, tokens=70, batch=2, **options):
+    """A pair of caches on the processor."""
+    caches = []
+    for _ in range(2):
+        cache = kvq.Cache(batch, 2, 256, 64, FMT, fill=0xFF, **options)
+        cache.append(rng.standard_normal((batch, 2, tokens, 64), np.float32))
+        caches.append(cache)
+    return caches
+
+
+def launches(log):
+    return [line for line in log if line[0] == "cuLaunchKernel"]
+
+
+def test_one_call_launches_all_kernels_on_the_stream(rng):
+    k, v = (cache.to("cuda") for cache in filled(rng, recent=16, page=32))
+    assert all(isinstance(array, CudaArray) for array in k.storage().values())
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    kvq.attention(q, k, v, splits=3)  # compiles and loads
+    take_log()
+    out, lse = kvq.attention(q, k, v, splits=3, return_lse=True, device=kvq.Cuda(stream=77))
+    log = take_log()
+    order = [line[0] for line in log if line[0] not in ("cuModuleGetFunction", "cuFuncSetAttribute", "cuMemAlloc")]
+    copies, allocations = order.count("cuMemcpyHtoDAsync"), order.count("cuMemAllocAsync")
+    assert copies == 5  # lengths, two flushed counts, two page tables
+    assert allocations > 0
+    assert order == [
+        "cuModuleLoadDataEx",
+        *["cuMemcpyHtoDAsync"] * copies,
+        *["cuMemAllocAsync"] * allocations,
+        "cuLaunchKernel",
+        "cuLaunchKernel",
+        *["cuMemFreeAsync"] * allocations,
+    ]
+    assert all(line[line.index("stream") + 1] == "77" for line in log if "stream" in line)
+    split, merge = launches(log)
+    assert (split[1], merge[1]) == ("attention_kernel", "attention_kernel_1")
+    assert split[2:6] == ["grid", "12", "1", "1"]  # 2 x 2 x 3 items
+    # Memrefs: the pointer twice, offset, sizes, strides.
+    pointer = str(q.__cuda_array_interface__["data"][0])
+    start = split.index("arguments") + 1
+    assert split[start : start + 11] == [pointer, pointer, "0", "2", "8", "1", "64", "512", "64", "64", "1"]
+    for array in (*k.storage().values(), *v.storage().values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in split
+    for array in (out, lse):
+        assert str(array.__cuda_array_interface__["data"][0]) in merge
+    assert out.shape == (2, 8, 1, 64) and lse.shape == (2, 8, 1)
+    # What nothing has changed is not copied again; kernels are found once.
+    kvq.attention(q, k, v, splits=3, return_lse=True, device=kvq.Cuda(stream=77))
+    assert {line[0] for line in take_log()} == {"cuMemAlloc", "cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync"}
+
+
+def test_a_call_can_be_captured(rng):
+    k, v = (cache.to("cuda:0") for cache in filled(rng))
+    q, out = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16)), CudaArray((2, 8, 1, 64), np.float32, 0)
+    device = kvq.Cuda(stream=5)
+    kvq.attention(q, k, v, splits=2, out=out, device=device)
+    take_log()
+    STUB.kvq_stub_capture(5, 1)
+    try:
+        kvq.attention(q, k, v, splits=2, out=out, device=device)
+        assert {line[0] for line in take_log()} == {"cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync"}
+        k._lengths += 1
+        v._lengths += 1
+        with pytest.raises(kvq.Error, match=r"not on the device yet: call the cache's publish\(\)"):
+            kvq.attention(q, k, v, splits=2, out=out, device=device)
+    finally:
+        STUB.kvq_stub_capture(5, 0)
+    k.publish(5)
+    assert take_log() == [["cuMemcpyHtoDAsync", "16", "stream", "5"]]
+
+
+def test_dlpack_arrays_hear_of_the_stream(rng):
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    q = DLPackArray(on_gpu(rng.standard_normal((2, 8, 1, 64), np.float32)))
+    out = kvq.attention(q, k, v, device=kvq.Cuda(stream=9))
+    assert out.shape == (2, 8, 1, 64)
+    assert set(q.streams[1:]) == {9}
+    pointer = str(q.array.__cuda_array_interface__["data"][0])
+    assert pointer in launches(take_log())[0]
+    kvq.attention(q, k, v)
+    assert q.streams[-1] == 1  # the legacy default stream
+
+
+def test_arguments_of_the_host_are_copied(rng):
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    slopes = rng.uniform(0, 1, 8).astype(np.float32)
+    kvq.attention(q, k, v, slopes=slopes.tolist(), positions=[69, 68])
+    assert ["cuMemcpyHtoDAsync", "32", "stream", "0"] in take_log()
+    kvq.attention(q, k, v, slopes=on_gpu(slopes), positions=on_gpu(np.array([69, 68])))
+    assert sum(line[0] == "cuMemcpyHtoDAsync" for line in take_log()) == 2  # those of on_gpu
+
+
+def test_a_mask_and_tables_on_the_gpu(rng):
+    fmt = kvq.Format("codes = i8, group = [1, *], scale = f16, rope = pre")
+    keys = kvq.Cache(1, 2, 64, 64, fmt, device="cuda")
+    values = kvq.Cache(1, 2, 64, 64, FMT, device="cuda")
+    q = on_gpu(rng.standard_normal((1, 2, 1, 64)).astype(np.float32))
+    tables = tuple(on_gpu(table) for table in kvq.rope_tables(64, 64))
+    kvq.attention(q, keys, values, rope=tables, mask=on_gpu(np.ones((1, 1, 1, 64), bool)))
+    (launch,) = launches(take_log())
+    for table in tables:
+        assert str(table.__cuda_array_interface__["data"][0]) in launch
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda q: np.zeros((2, 8, 1, 64), np.float32), "expected q on cuda:0, got an array in the host's memory"),
+        (lambda q: 3, "expected q as an array on cuda:0, with __dlpack__ or __cuda_array_interface__, got builtins.int"),
+        (lambda q: on_gpu(np.zeros((2, 8, 1, 64))), "expected q as an array of f16, bf16 or f32, got f64"),
+        (lambda q: on_gpu(np.zeros((2, 8, 1, 32), np.float16)), "expected q with the K cache's head_dim 64, got 32"),
+        (lambda q: on_gpu(np.zeros((2, 8, 64), np.float16)), r"expected q as \[batch, q_heads, q_len, dim\], got 3 axes"),
+        (lambda q: DLPackArray(q, stride=2), r"on cuda:0, got a strided array of 'float16' \[2, 8, 1, 64\]"),
+        (lambda q: DLPackArray(q, device=1), "expected q on cuda:0, got an array in cuda:1"),
+    ],
+)
+def test_arrays_that_do_not_fit(rng, change, message):
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    with pytest.raises((kvq.Error, TypeError), match=message):
+        kvq.attention(change(q), k, v)
+    assert not launches(take_log())
+
+
+def test_what_else_does_not_fit(rng):
+    host = filled(rng)
+    k, v = (cache.to("cuda") for cache in host)
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    with pytest.raises(kvq.Error, match=r"expected a K cache in the memory of 'cuda:0', got one in that of 'cpu'"):
+        kvq.attention(q, host[0], v, device="cuda:0")
+    with pytest.raises(kvq.Error, match="expected a V cache in the memory of 'cuda:0', got one in that of 'cpu'"):
+        kvq.attention(q, k, host[1])
+    with pytest.raises(kvq.Error, match="expected a K cache in the memory of 'cpu', got one in that of 'cuda:0'"):
+        kvq.attention(q, k, v, device="cpu")
+    with pytest.raises(kvq.Error, match="expected device 'cpu', .* got 'gpu'"):
+        kvq.attention(q, k, v, device="gpu")
+    with pytest.raises(kvq.Error, match="threads are of a processor: expected none on a GPU, got 2"):
+        kvq.attention(q, k, v, threads=2)
+    with pytest.raises(kvq.Error, match="expected no query_tile, got 4"):
+        kvq.attention(q, k, v, query_tile=4)
+    with pytest.raises(kvq.Error, match=r"expected out as f32 of shape \(2, 8, 1, 64\), got f16"):
+        kvq.attention(q, k, v, out=q)
+    with pytest.raises(kvq.Error, match=r"expected slopes as f32 of shape \[8\]"):
+        kvq.attention(q, k, v, slopes=q)
+    with pytest.raises(kvq.Error, match="expected a CUDA device from 0 to 0, got 3"):
+        kvq.Cache(1, 1, 8, 64, FMT, device="cuda:3")
+    with pytest.raises(kvq.Error, match=r"cache.to\('cpu'\).dequantize"):
+        k.dequantize()
+    np.testing.assert_array_equal(k.to("cpu").dequantize(), host[0].dequantize())
+
+
+def test_errors_of_the_driver(rng):
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    call = lambda: kvq.attention(q, k, v, splits=2)  # noqa: E731
+    call()
+    before = STUB.kvq_stub_num_allocations()
+    STUB.kvq_stub_fail(b"cuLaunchKernel", INVALID_VALUE)
+    take_log()
+    with pytest.raises(
+        kvq.Error, match=r"^cuLaunchKernel of 'attention_kernel' failed: invalid argument \(CUDA_ERROR_INVALID_VALUE\)$"
+    ):
+        call()
+    assert len(launches(take_log())) == 1  # what follows is not launched
+    STUB.kvq_stub_fail(b"cuLaunchKernel", 700)
+    with pytest.raises(kvq.Error, match=r"failed: an error without a description \(error 700\)"):
+        call()
+    STUB.kvq_stub_fail(b"cuLaunchKernel", 0)
+    take_log()
+    STUB.kvq_stub_fail(b"cuMemAllocAsync", OUT_OF_MEMORY)
+    with pytest.raises(kvq.Error, match=r"cuMemAllocAsync of \d+ bytes on Stub failed: out of memory"):
+        call()
+    assert not launches(take_log())
+    assert STUB.kvq_stub_num_allocations() == before
+    STUB.kvq_stub_fail(b"cuModuleLoadDataEx", INVALID_VALUE)
+    with pytest.raises(kvq.Error, match=r"loading kernels on Stub by cuModuleLoadDataEx failed: .*\nptxas: line 7 is odd"):
+        kvq.attention(q, k, v, splits=2, scale=0.3)
+
+
+KERNEL = """
+module attributes {{gpu.container_module}} {{
+  gpu.module @kernels [#nvvm.target<chip = "sm_90a", features = "+ptx80">] {{
+    llvm.mlir.global external @ring() {{addr_space = 3 : i32, alignment = 128 : i64}} : !llvm.array<0 x i8>
+    llvm.func @k(%x: !llvm.ptr, %y: !llvm.ptr, %o: i64, %s: i64, %t: i64) attributes {{gpu.kernel, nvvm.kernel}} {{
+      llvm.return
+    }}
+  }}
+  func.func @f(%x: memref<4xf32>) {{
+    %c1 = arith.constant 1 : index
+    %grid = arith.constant {grid} : index
+    %bytes = arith.constant {bytes} : i32
+    gpu.launch_func @kernels::@k blocks in (%grid, %c1, %c1) threads in (%c1, %c1, %c1)
+      dynamic_shared_memory_size %bytes args(%x : memref<4xf32>)
+    return
+  }}
+}}
+"""
+
+
+CHECK = "builtin.module(kvq-check-capabilities)"
+
+
+def run(shared=0, grid=1):
+    compiled = _kvq.compile_cuda(KERNEL.format(bytes=shared, grid=grid), 0, pipeline=CHECK)
+    take_log()
+    compiled.invoke("f", [on_gpu(np.zeros(4, np.float32))])
+    return [line for line in take_log() if line[0].startswith(("cuFunc", "cuLaunch"))]
+
+
+def test_shared_memory_is_asked_for():
+    assert [line[0] for line in run(49152)] == ["cuLaunchKernel"]
+    attribute, launch = run(49153)
+    assert attribute == ["cuFuncSetAttribute", "k", "8", "49153"]
+    assert launch[launch.index("shared") + 1] == "49153"
+    STUB.kvq_stub_set_static_shared(8)
+    assert run(49152)[0] == ["cuFuncSetAttribute", "k", "8", "49152"]
+    with pytest.raises(kvq.Error, match="expected at most 232448 bytes of shared memory on sm_90a, found 232449"):
+        run(232449)
+    with pytest.raises(
+        kvq.Error, match="kernel 'k': expected at most 232448 bytes of shared memory of a block on Stub, got 232456"
+    ):
+        run(232448)
+
+
+def test_grids():
+    assert not run(grid=0)
+    assert run(grid=2**31 - 1)
+    with pytest.raises(kvq.Error, match="kernel 'k': expected a grid of at most 2147483647 x .* got 2147483648 x 1 x 1"):
+        run(grid=2**31)
+
+
+@pytest.mark.parametrize("capability, chip", [(80, "sm_80"), (86, "sm_80"), (89, "sm_89"), (90, "sm_90a"), (121, "sm_89")])
+def test_chips(capability, chip):
+    major, minor = divmod(capability, 10)
+    code = f"""import ctypes, sys, kvq_mlir as kvq
+stub = ctypes.CDLL(sys.argv[1])
+stub.kvq_stub_set(75, {major})
+stub.kvq_stub_set(76, {minor})
+print(kvq._kvq.compile_cuda(sys.argv[2], 0, pipeline=sys.argv[3]).chip)"""
+    command = [sys.executable, "-c", code, os.environ["KVQ_CUDA_DRIVER"], KERNEL.format(bytes=0, grid=1), CHECK]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.strip() == chip, done.stderr
+
+
+def test_threads(rng):
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    errors = []
+
+    def work(stream):
+        try:
+            for _ in range(20):
+                kvq.attention(q, k, v, device=kvq.Cuda(stream=stream))
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(stream,)) for stream in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+@pytest.mark.parametrize(
+    "driver, message",
+    [
+        (None, "device 'cuda' needs NVIDIA's driver, libcuda.so.1 .* cannot be loaded"),
+        ("nowhere.so", "which cannot be loaded: nowhere.so: cannot open"),
+        ("libm.so.6", "expected a driver of CUDA 11.2 or later, found 'libm.so.6' without cuInit"),
+    ],
+)
+def test_without_a_driver(driver, message):
+    environment = {name: value for name, value in os.environ.items() if name != "KVQ_CUDA_DRIVER"}
+    if driver is not None:
+        environment["KVQ_CUDA_DRIVER"] = driver
+    elif Path("/proc/driver/nvidia").exists():
+        pytest.skip("this machine has a driver")
+    code = "import kvq_mlir as kvq; kvq.Cache(1, 1, 8, 64, kvq.Format('codes = i8, group = [1, *], scale = f16'), device='cuda')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert re.search(message, done.stderr), done.stderr

@@ -1,0 +1,166 @@
+"""Attention compiled for GPUs, on the emulator, against the oracle: formats, caches and variants drawn afresh.
+
+Caches are filled on the processor, so that codes are those of the CPU.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+from test_attention_variants import NAMES, PER_CHANNEL, PER_TOKEN, filled, random_variant
+from test_differential import DTYPES, FLOATS, fill, random_format, random_sides
+
+import kvq_mlir as kvq
+from kvq_mlir import reference
+from kvq_mlir.devices import ORDERS
+from kvq_mlir.metrics import relative_l2
+
+TOLERANCE = 2e-3  # relative L2 against float64 on the same codes
+CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
+LENGTHS = (1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257)
+
+
+def draw_device(rng):
+    return kvq.Emulator(
+        str(rng.choice(CHIPS)), str(rng.choice(ORDERS)), seed=int(rng.integers(1 << 32)), workers=int(rng.integers(0, 3))
+    )
+
+
+def check(q, k, v, device, arguments, splits=None):
+    """Compiled against the oracle, output and lse."""
+    expected, expected_lse = reference.attention(q, k.oracle, v.oracle, return_lse=True, **arguments)
+    out = np.full(expected.shape, np.nan, np.float32)
+    found, lse = kvq.attention(
+        q, k.compiled, v.compiled, out=out, splits=splits, return_lse=True, device=device, **arguments
+    )
+    assert found is out
+    assert np.array_equal(np.isneginf(lse), np.isneginf(expected_lse))
+    seen = np.isfinite(expected_lse)
+    assert np.all(np.abs(lse[seen] - expected_lse[seen]) <= 2e-3 * (1 + np.abs(expected_lse[seen])))
+    for b in range(len(q)):
+        error = relative_l2(out[b], expected[b])
+        assert error <= TOLERANCE, f"sequence {b}: relative L2 {error}"
+    return out
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_attention_is_within_bounds_of_the_oracle(case, rng):
+    dim, ratio = int(rng.choice([64, 80])), int(rng.choice([1, 3, 4]))  # scratch of any format fits into a block then
+    batch, heads = int(rng.integers(1, 3)), int(rng.integers(1, 3))
+    lengths = np.array([int(rng.choice([*LENGTHS, rng.integers(1, 200)])) for _ in range(batch)])
+    texts = [random_format(rng, dim) for _ in range(2)]
+    k, v = random_sides(rng, texts, batch, heads, int(lengths.max()) + int(rng.integers(0, 9)), dim)
+    fill(rng, [k, v], lengths, heads, dim)
+    q_len = int(rng.integers(1, min(2, lengths.min()) + 1))
+    # Each name in a third of the cases, all of them in one.
+    names = NAMES if case == 0 else [name for name in NAMES if rng.random() < 0.3]
+    arguments = random_variant(rng, batch, heads * ratio, q_len, lengths, names)
+    q = rng.standard_normal((batch, heads * ratio, q_len, dim)).astype(DTYPES[str(rng.choice(FLOATS))])
+    device, splits = draw_device(rng), int(rng.choice([1, 1, 3]))
+    print(f"K {k.compiled.type}; V {v.compiled.type}; ratio {ratio}, lengths {lengths}, splits {splits}, {arguments}")
+    print(device)
+    check(q, k, v, device, arguments, splits)
+
+
+def caches(rng, tokens, heads=2, dim=64, **parameters):
+    """A pair of caches of one sequence, on the processor."""
+    sides = []
+    for _ in range(2):
+        sides.append(kvq.Cache(1, heads, tokens + 3, dim, kvq.Format(PER_TOKEN), fill=0xFF, **parameters))
+        sides[-1].append(rng.standard_normal((1, heads, tokens, dim), np.float32))
+    return sides
+
+
+def test_orders_and_workers_change_nothing(rng):
+    k, v = filled(rng, (PER_CHANNEL, PER_TOKEN), 150, batch=2, dim=64, exact_first=3)
+    q = rng.standard_normal((2, 8, 1, 64)).astype(np.float16)
+    outs = [
+        check(q, k, v, kvq.Emulator(order=order, seed=seed, workers=workers), {}, splits=2)
+        for order, seed, workers in (("forward", 0, 0), ("reverse", 0, 1), ("random", 1, 2), ("random", 2, 0))
+    ]
+    assert all(np.array_equal(outs[0], out) for out in outs[1:])
+
+
+@pytest.mark.parametrize(
+    "parameters, options",
+    [
+        (dict(page=16), {}),
+        (dict(ring=48, keep_first=4), {}),
+        (dict(token_major=True), dict(window=20, window_first=3)),
+        ({}, dict(query_codes="i16")),
+    ],
+)
+def test_kinds_of_caches(parameters, options, rng):
+    k, v = caches(rng, 70, **parameters)
+    q = rng.standard_normal((1, 4, 2, 64)).astype(np.float32)
+    device = draw_device(rng)
+    expected = kvq.attention(q, k, v, splits=1, **options)
+    found = kvq.attention(q, k, v, splits=1 + ("query_codes" not in options), device=device, **options)
+    assert relative_l2(found, expected) <= TOLERANCE
+
+
+def test_keys_before_rope_and_rows_of_segments(rng):
+    keys = kvq.Cache(1, 1, 64, 64, kvq.Format("codes = i8, group = [1, 32], scale = f16, rope = pre"), fill=0xFF)
+    values = kvq.Cache(1, 1, 64, 64, kvq.Format(PER_TOKEN), fill=0xFF)
+    for cache in (keys, values):
+        cache.append(rng.standard_normal((1, 1, 60, 64), np.float32))
+    q = rng.standard_normal((1, 3, 1, 64)).astype(np.float32)
+    options = dict(rope=kvq.rope_tables(64, 64))
+    found = kvq.attention(q, keys, values, device=draw_device(rng), **options)
+    assert relative_l2(found, kvq.attention(q, keys, values, **options)) <= TOLERANCE
+
+    latent = kvq.Segments(f"[0:64] = #kvq.format<{PER_TOKEN}>, [64:96] = none")
+    rows = kvq.Cache(1, 1, 64, 96, latent, fill=0xFF)
+    rows.append(rng.standard_normal((1, 1, 60, 96), np.float32))
+    q = rng.standard_normal((1, 4, 1, 96)).astype(np.float32)
+    options = dict(value_channels=(0, 64))
+    found = kvq.attention(q, rows, None, device="emulator", **options)
+    assert relative_l2(found, kvq.attention(q, rows, None, **options)) <= TOLERANCE
+
+
+def test_caches_know_their_device(rng):
+    k, v = (cache.to("emulator") for cache in caches(rng, 40, page=8))
+    q = rng.standard_normal((1, 4, 1, 64)).astype(np.float32)
+    found, expected = kvq.attention(q, k, v), kvq.attention(q, k, v, device="cpu")
+    assert not np.array_equal(found, expected), "sums are in another order"
+    assert relative_l2(found, expected) <= TOLERANCE
+
+
+def test_what_kernels_do_wrong_is_said(rng):
+    """A page that the pool does not have: its bytes are not to be read."""
+    k, v = caches(rng, 40, page=8)
+    q = rng.standard_normal((1, 4, 1, 64)).astype(np.float32)
+    k._pages.table[0, 2] = 1 << 20
+    with pytest.raises(kvq.Error, match="attention_kernel.*out of bounds"):
+        kvq.attention(q, k, v, device="emulator")
+
+
+def test_threads(rng):
+    """Calls at once, on the same memory."""
+    k, v = caches(rng, 70)
+    q = rng.standard_normal((1, 4, 1, 64)).astype(np.float32)
+    expected = kvq.attention(q, k, v, device="emulator")
+    outs = []
+    threads = [
+        threading.Thread(target=lambda: outs.extend(kvq.attention(q, k, v, device="emulator") for _ in range(5)))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outs) == 10 and all(np.array_equal(expected, out) for out in outs)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(order="backward"), "expected order 'forward', 'reverse', 'random', got 'backward'"),
+        (dict(seed=-1), "expected seed and workers of at least 0, got -1 and 0"),
+        (dict(chip="sm_70"), "expected one of sm_80, .* as chip, found 'sm_70'"),
+    ],
+)
+def test_bad_options(options, message, rng):
+    k, v = caches(rng, 9)
+    with pytest.raises(kvq.Error, match=message):
+        kvq.attention(np.zeros((1, 2, 1, 64), np.float32), k, v, device=kvq.Emulator(**options))
