@@ -42,7 +42,6 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
   kernels.addPass(createMathToIntrinsicsPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createExternalizeSharedMemoryPass());
-  kernels.addPass(createAlignSharedMemoryPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCheckCapabilitiesPass());
 

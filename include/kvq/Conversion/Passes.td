@@ -357,29 +357,6 @@ def ExternalizeSharedMemoryPass : Pass<"kvq-externalize-shared-memory"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def AlignSharedMemoryPass : Pass<"kvq-align-shared-memory"> {
-  let summary = "Aligns shared memory as LLVM takes it to be aligned";
-  let description = [{
-    LLVM's optimizer takes a large global without an alignment to be at a multiple of
-    16 bytes, and joins accesses to vectors accordingly; what it then writes for NVPTX aligns
-    the global to its elements, and such accesses fail. Each global in shared memory
-    without an alignment gets one of 16.
-
-    Of test/Conversion/KVQToGPU/align-shared-memory.mlir:
-
-    ```mlir
-    llvm.mlir.global internal @scratch() {addr_space = 3 : i32} : !llvm.array<64 x f32>
-    ```
-    becomes
-    ```mlir
-    llvm.mlir.global internal @scratch() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x f32>
-    ```
-
-    Numerics: changes nothing.
-  }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
-}
-
 def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {
   let summary = "Sets the chip that GPU kernels are compiled for";
   let description = [{
