@@ -35,11 +35,22 @@ struct TokenScales {
 /// columns, or nothing is known of them.
 enum class StepKind { Whole, Partial };
 
+/// Tokens that a warp attends to at once.
+struct Step {
+  /// The first token, i32.
+  Value begin;
+  StepKind kind;
+  /// Of paged caches the pages, i32, that hold the step.
+  Value keyPage, valuePage;
+};
+
 /// What a warp carries from step to step.
 struct WarpState {
   /// Slots of the ring, i32 addresses: with the keys of the step, with its
   /// values, and the free one.
   Value keySlot, valueSlot, freeSlot;
+  /// Of paged caches the pages of the step.
+  Value keyPage, valuePage;
   /// What is added to scores: minus the maximum that probabilities refer to.
   PerColumn shift;
   /// The lane's part of the sums of probabilities.
@@ -98,7 +109,7 @@ private:
   void emitRowTile(Value firstRow);
   void setVisibleTokens(Value firstRow);
   WarpState createState();
-  WarpState emitStep(Value begin, WarpState state, StepKind kind);
+  WarpState emitStep(const Step &step, WarpState state);
   WarpState emitSteps(Value first, WarpState state);
   WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
 
@@ -109,17 +120,19 @@ private:
   void planLoads(SideRows &side);
   int64_t getLaneRows(const SidePlan &plan) const;
   std::pair<Value, int64_t> locate(const SlotPlace &place, Value slot);
-  void copyStep(const SideRows &side, Value begin, Value slot, StepKind kind);
-  void copyWholeStep(const SideRows &side, Value begin, Value slot);
-  void copyRowByRow(const SideRows &side, Value begin, Value slot);
+  void copyStep(const SideRows &side, const Step &step, Value slot);
+  void copyWholeStep(const SideRows &side, const Step &step, Value slot);
+  void copyRowByRow(const SideRows &side, const Step &step, Value slot);
+  Value loadPage(const SideRows &side, Value begin, StepKind kind);
+  Step createStep(Value begin, StepKind kind);
   Value addChunk(Value first, const SideRows &side, Value chunk);
-  Value locateStep(const SideRows &side, Value begin, Value base,
-                   Value pageBytes, int64_t stride, StepKind kind);
-  TokenScales loadScales(const SideRows &side, Value begin);
-  TokenScales loadGuardedScales(const SideRows &side, Value begin,
+  Value locateStep(const SideRows &side, const Step &step, Value base,
+                   Value pageBytes, int64_t stride);
+  TokenScales loadScales(const SideRows &side, const Step &step);
+  TokenScales loadGuardedScales(const SideRows &side, const Step &step,
                                 int64_t firstToken, int64_t count);
-  PerToken loadWhole(const SideRows &side, Value begin, bool zeros);
-  PerToken loadGuarded(const SideRows &side, Value begin, bool zeros,
+  PerToken loadWhole(const SideRows &side, const Step &step, bool zeros);
+  PerToken loadGuarded(const SideRows &side, const Step &step, bool zeros,
                        int64_t firstToken, int64_t count);
   Value getRow(const SideRows &side, Value token);
   Value isWithin(int64_t number, Value first, Value last);
@@ -131,8 +144,7 @@ private:
 
   // Scores.cpp: query times keys.
   void loadQuery(Value firstRow);
-  SmallVector<FragmentC> emitScores(const WarpState &state, Value begin,
-                                    StepKind kind);
+  SmallVector<FragmentC> emitScores(const WarpState &state, const Step &step);
   SmallVector<FragmentC> emitDots(const WarpState &state, int64_t fragment);
   FragmentC finishScores(const WarpState &state,
                          const SmallVector<FragmentC> &dots,

@@ -147,11 +147,10 @@ FragmentC BlockEmitter::finishScores(const WarpState &state,
 
 /// The shifted scores of a step.
 SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
-                                                Value stepBegin,
-                                                StepKind kind) {
+                                                const Step &step) {
   TokenScales whole;
-  if (kind == StepKind::Whole)
-    whole = loadScales(key, stepBegin);
+  if (step.kind == StepKind::Whole)
+    whole = loadScales(key, step);
   auto getTokens = [&](const PerToken &all, int64_t fragment) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
@@ -161,10 +160,10 @@ SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
     SmallVector<FragmentC> dots = emitDots(state, fragment);
     TokenScales of = {getTokens(whole.scales, fragment),
                       getTokens(whole.zeros, fragment)};
-    if (kind == StepKind::Partial)
-      of = loadGuardedScales(key, stepBegin, 2 * fragment, 2);
+    if (step.kind == StepKind::Partial)
+      of = loadGuardedScales(key, step, 2 * fragment, 2);
     scores.push_back(
-        finishScores(state, dots, of.scales, of.zeros, stepBegin, fragment));
+        finishScores(state, dots, of.scales, of.zeros, step.begin, fragment));
   }
   return scores;
 }
