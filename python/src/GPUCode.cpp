@@ -48,12 +48,15 @@ compile(const std::string &text, const std::string &chip,
 }
 
 void python::bindGPUCode(nb::module_ &module) {
-  module.def("gpu_code", &compile, nb::arg("text"), nb::kw_only(),
-             nb::arg("chip"), nb::arg("options") = "",
-             "The PTX of a module compiled with kvq-nvvm-pipeline, and for each "
-             "launch the kernel, its threads in a block and bytes of dynamic "
-             "shared memory.");
   module.def(
-      "find_ptxas", [] { return unwrap(findPtxas()); },
-      "The path of ptxas, as kvq-compile finds it.");
+      "gpu_code", &compile, nb::arg("text"), nb::kw_only(), nb::arg("chip"),
+      nb::arg("options") = "",
+      "The PTX of a module compiled with kvq-nvvm-pipeline, and for each "
+      "launch the kernel, its threads in a block and bytes of dynamic "
+      "shared memory.");
+  module.def(
+      "find_cuda_tool",
+      [](const std::string &name) { return unwrap(findCUDATool(name)); },
+      nb::arg("name"),
+      "The path of a tool of the CUDA toolkit, as kvq-compile finds it.");
 }

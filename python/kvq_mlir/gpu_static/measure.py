@@ -75,7 +75,7 @@ def assemble(ptx: str, target: str) -> tuple[bytes, dict[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "kernels.ptx"), Path(folder, "kernels.cubin")
         source.write_text(ptx)
-        command = [_kvq.find_ptxas(), "-v", f"-arch={target}", str(source), "-o", str(made)]
+        command = [_kvq.find_cuda_tool("ptxas"), "-v", f"-arch={target}", str(source), "-o", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise _kvq.Error(f"ptxas failed: {done.stderr.strip()}")
