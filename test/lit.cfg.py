@@ -31,21 +31,27 @@ if lit.util.pythonize_bool(config.kvq_build_python):
     llvm_config.with_environment("PYTHONPATH", kvq_python_dir, append_path=True)
 
 
-def find_ptxas():
-    """Returns the path of ptxas, looked for where the toolkit may be."""
+def find_tool(name):
+    """Returns the path of a tool, looked for where the CUDA toolkit may be."""
     cuda_home = os.environ.get("CUDA_HOME")
     folders = [os.path.join(cuda_home, "bin")] if cuda_home else []
     folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
-    return shutil.which("ptxas", path=os.pathsep.join(folders))
+    return shutil.which(name, path=os.pathsep.join(folders))
 
+
+# The compilers of this build, for headers that are written.
+config.substitutions.append(("%c_compiler", config.c_compiler))
+config.substitutions.append(("%cxx_compiler", config.cxx_compiler))
 
 # What files of schedules have to be of.
 config.substitutions.append(("%kvq_schedule_version", config.kvq_schedule_version))
 
-ptxas = find_ptxas()
+ptxas = find_tool("ptxas")
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+if ptxas and find_tool("fatbinary"):
+    config.available_features.add("fatbinary")
 
 # --- sanitizers ---------------------------------------------------------------
 

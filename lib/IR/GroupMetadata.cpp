@@ -252,9 +252,16 @@ static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
+  // What the first candidate replaces is read, and so has to be something.
   SmallVector<Value> best = {
       buildEmptyLike(b, loc, inits.front(), b.getF32Type())};
   llvm::append_range(best, inits);
+  // The first candidate is chosen whatever these hold, but they are read.
+  for (Value &init : best) {
+    Value none = arith::ConstantOp::create(
+        b, loc, b.getZeroAttr(getElementTypeOrSelf(init)));
+    init = linalg::FillOp::create(b, loc, none, init).getResult(0);
+  }
   Value zero = constant(0);
   auto tryRange = [&](OpBuilder &b, Location loc, Value i, ValueRange best) {
     Value isFirst =

@@ -451,7 +451,7 @@ class Cache(Placed):
         """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and
         where a ring does not hold them.
 
-        Rebuilt by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
+        Rebuilt on the processor by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
         given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
         and writable.
         """
@@ -490,7 +490,6 @@ class Cache(Placed):
             self.exact_first if has_windows else 0,
             self._pages is not None,
             self.ring is not None,
-            device=self.device,
         )
         stored = self._lengths if fmt.is_exact else self._flushed
         bounds = self._rings[index].row_bounds(self._lengths, stored) if self._rings else ()

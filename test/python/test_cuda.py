@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,7 +18,9 @@ os.environ["KVQ_CUDA_DRIVER"] = str(BUILD / "lib/KVQCUDAStub.so")
 import kvq_mlir as kvq  # noqa: E402 (the driver is looked for once, at the first call)
 from kvq_mlir import _kvq  # noqa: E402
 from kvq_mlir.cuda_arrays import CudaArray  # noqa: E402
+from kvq_mlir.ir import attention as ir  # noqa: E402
 
+CC = shutil.which("clang-22") or shutil.which("cc")
 FMT = kvq.Format("codes = i4, group = [1, 32], scale = f16")
 INVALID_VALUE, OUT_OF_MEMORY = 1, 2
 SHARED_LIMIT = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
@@ -193,6 +196,34 @@ def test_a_mask_and_tables_on_the_gpu(rng):
         assert str(table.__cuda_array_interface__["data"][0]) in launch
 
 
+def test_a_cache_that_lives_on_the_gpu(rng):
+    cache = kvq.Cache(2, 2, 64, 64, FMT, page=8, device="cuda")
+    x = on_gpu(rng.standard_normal((2, 2, 11, 64), np.float32))
+    take_log()
+    cache.append(x, [11, 5])
+    (launch,) = launches(take_log())
+    assert launch[1] == "append_kernel"
+    for array in (x, *cache.storage().values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in launch
+    assert cache.lengths.tolist() == [11, 5] and cache.page_table[1, 0] >= 0
+    # A shared page is copied on the GPU before it is written to; the copies are in the order of the stream.
+    cache.fork(0, [1])
+    assert cache.page_table[0, 1] == cache.page_table[1, 1]
+    take_log()
+    cache.append(on_gpu(rng.standard_normal((2, 2, 1, 64), np.float32)))
+    log = take_log()
+    codes, scales = cache.storage().values()
+    pages = len(codes.numpy())
+    assert [line[:2] for line in log if line[0] == "cuMemcpyDtoDAsync"] == [
+        ["cuMemcpyDtoDAsync", str(array.nbytes // pages)] for array in (codes, scales)
+    ]
+    with pytest.raises(kvq.Error, match="expected the tokens on cuda:0, got an array in the host's memory"):
+        cache.append(np.zeros((2, 2, 1, 64), np.float32))
+    with pytest.raises(kvq.Error, match=r"expected tokens of shape \[2, 2, tokens, 64\], got \[2, 2, 1, 32\]"):
+        cache.append(on_gpu(np.zeros((2, 2, 1, 32), np.float32)))
+    assert cache.lengths.tolist() == [12, 12]
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -318,6 +349,88 @@ def test_grids():
     assert run(grid=2**31 - 1)
     with pytest.raises(kvq.Error, match="kernel 'k': expected a grid of at most 2147483647 x .* got 2147483648 x 1 x 1"):
         run(grid=2**31)
+
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+static void print(const char *name, const unsigned *grid, const unsigned *block, size_t shared, const void *words, size_t size) {
+  printf("cuLaunchKernel %s grid %u %u %u block %u %u %u shared %zu stream 0 arguments", name, grid[0], grid[1], grid[2],
+         block[0], block[1], block[2], shared);
+  for (size_t i = 0; i < size / 8; ++i) {
+    uint64_t word;
+    memcpy(&word, (const char *)words + 8 * i, 8);
+    printf(" %llu", (unsigned long long)word);
+  }
+  printf("\n");
+}
+int main(void) {
+  attention_call call;
+  unsigned grid[3], block[3];
+  FIELDS
+  LAUNCHES
+  return 0;
+}
+"""
+LAUNCH = """{
+    NAME_arguments arguments = NAME_get_arguments(&call);
+    NAME_get_grid(&call, grid);
+    NAME_get_block(&call, block);
+    print(NAME_name, grid, block, NAME_dynamic_shared_bytes(&call), &arguments, sizeof arguments);
+  }"""
+
+
+@pytest.mark.skipif(CC is None, reason="needs a C compiler")
+def test_the_header_says_what_is_launched(tmp_path):
+    """A program that fills the structures of `kvq-compile --emit=header` comes to the words that a call launches with."""
+    cache = "!kvq.cache<2x2x?x64xf16, #kvq.format<codes = i4, group = [1, 32], scale = f16>, recent = 16, page = 32>"
+    variant = ir.Variant(scale=0.125, causal=True, lse=True)
+    text = ir.attention((2, 8, 64), "f16", 64, cache, cache, (True, True), variant, (True, True))
+    arrays = {
+        "argument0": ((2, 8, 3, 64), np.float16),
+        "argument1_codes": ((7, 2, 32, 32), np.int8),
+        "argument1_scales": ((7, 2, 32, 2), np.float16),
+        "argument1_recent": ((2, 2, 16, 64), np.float16),
+        "argument2_codes": ((9, 2, 32, 32), np.int8),
+        "argument2_scales": ((9, 2, 32, 2), np.float16),
+        "argument2_recent": ((2, 2, 16, 64), np.float16),
+        "argument3": ((2,), np.int64),
+        "argument4": ((2,), np.int64),
+        "argument5": ((2,), np.int64),
+        "argument6": ((2, 5), np.int64),
+        "argument7": ((2, 6), np.int64),
+        "argument8": ((2, 8, 3, 64), np.float32),
+        "argument9": ((2, 8, 3), np.float32),
+    }
+    arrays = {name: CudaArray(*array, 0) for name, array in arrays.items()}
+    compiled = _kvq.compile_cuda(text, 0, options="splits=3")
+    take_log()
+    compiled.invoke("attention", list(arrays.values()))
+    log = take_log()
+
+    (tmp_path / "m.mlir").write_text(text)
+    command = [BUILD / "bin/kvq-compile", tmp_path / "m.mlir", "--emit=header", f"--chip={compiled.chip}", "--splits=3"]
+    header = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    call = header.partition("} attention_call;")[0].partition("typedef struct {")[2]
+    fields = re.findall(r"^  \w+ (\w+);", call, re.MULTILINE)
+    values = {name: array.__cuda_array_interface__["data"][0] for name, array in arrays.items()}
+    values |= {f"{name}_size{axis}": n for name, array in arrays.items() for axis, n in enumerate(array.shape)}
+    # What kernels share was allocated by the call, in the order of the structure.
+    words = launches(log)[0][launches(log)[0].index("arguments") + 1 :]
+    named = re.findall(r"arguments\.\w+ = arguments\.\w+_aligned = call->(\w+);", header.partition("Launch 2")[0])
+    pointers = [int(a) for a, b in zip(words, words[1:]) if a == b and int(a) > 1 << 16]
+    values |= {name: pointer for name, pointer in zip(named, pointers, strict=True) if name.startswith("workspace")}
+    program = PROGRAM.replace("FIELDS", "\n  ".join(f"call.{name} = {values[name]};" for name in fields))
+    names = [line[1] for line in launches(log)]
+    program = program.replace("LAUNCHES", "\n  ".join(LAUNCH.replace("NAME", name) for name in names))
+    (tmp_path / "m.h").write_text(header)
+    (tmp_path / "m.c").write_text('#include "m.h"\n' + program)
+    subprocess.run([CC, "-Wall", "-Wextra", "-Werror", tmp_path / "m.c", "-o", tmp_path / "m"], check=True)
+    printed = subprocess.run([tmp_path / "m"], capture_output=True, text=True, check=True).stdout
+    assert [line.split() for line in printed.splitlines()] == launches(log)
+    sizes = re.findall(r"workspace\d+_bytes\(const.*?return \(size_t\)(.*?);", header, re.DOTALL)
+    found = [eval(size.replace("call->", ""), {"argument0_size2": 3}) for size in sizes]  # noqa: S307
+    assert sorted(found) == sorted(int(line[1]) for line in log if line[0] == "cuMemAllocAsync")
 
 
 @pytest.mark.parametrize("capability, chip", [(80, "sm_80"), (86, "sm_80"), (89, "sm_89"), (90, "sm_90a"), (121, "sm_89")])

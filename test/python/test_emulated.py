@@ -1,6 +1,6 @@
-"""Attention compiled for GPUs, on the emulator, against the oracle: formats, caches and variants drawn afresh.
+"""Caches and attention compiled for GPUs, on the emulator, against the oracle: formats, caches and variants drawn afresh.
 
-Caches are filled on the processor, so that codes are those of the CPU.
+Attention reads caches that were filled on the processor; what caches store on the emulator is compared with those.
 """
 
 import threading
@@ -69,6 +69,42 @@ def caches(rng, tokens, heads=2, dim=64, **parameters):
         sides.append(kvq.Cache(1, heads, tokens + 3, dim, kvq.Format(PER_TOKEN), fill=0xFF, **parameters))
         sides[-1].append(rng.standard_normal((1, heads, tokens, dim), np.float32))
     return sides
+
+
+class Pair:
+    """A cache on the processor, its oracle and its copy on the emulator, fed the same tokens."""
+
+    def __init__(self, side, device):
+        self.compiled, self.emulated, self.side = side.compiled, side.compiled.to(device), side
+
+    def append(self, x, counts):
+        self.side.append(x, counts)
+        self.emulated.append(x, counts)
+
+    def check(self):
+        """The same bytes, those that nobody has written among them."""
+        assert self.emulated.lengths.tolist() == self.compiled.lengths.tolist()
+        assert self.emulated.flushed.tolist() == self.compiled.flushed.tolist()
+        for name, array in self.compiled.storage().items():
+            assert array.tobytes() == self.emulated.storage()[name].tobytes(), name
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_caches_live_the_same_life(case, rng):
+    dim, batch, heads = int(rng.choice([64, 80])), 3, int(rng.integers(1, 3))
+    lengths = rng.integers(1, 80, batch)
+    (side, _) = random_sides(rng, [random_format(rng, dim)] * 2, batch, heads, 90, dim)
+    device = draw_device(rng)
+    pair = Pair(side, device)
+    print(pair.compiled.type, device)
+    fill(rng, [pair], lengths, heads, dim)
+    pair.side.check_codes()
+    pair.check()
+    for cache in (pair.compiled, pair.emulated):
+        cache.reorder([2, 0, 2])
+        cache.truncate(cache.lengths - np.minimum(1, cache.lengths - cache.flushed - cache.exact_first).clip(0))
+        cache.fork(0, [1])
+    pair.check()
 
 
 def test_orders_and_workers_change_nothing(rng):

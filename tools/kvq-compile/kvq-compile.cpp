@@ -8,8 +8,10 @@
 #include "kvq/Target/CPUTarget.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/GPU.h"
+#include "kvq/Target/Signature.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,7 +28,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class Emit { LLVM, Assembly, Object, PTX, Cubin };
+enum class Emit { LLVM, Assembly, Object, PTX, Cubin, Fatbin, Header };
 } // namespace
 
 /// Where the defaults of the pipeline's options come from.
@@ -50,7 +52,13 @@ static cl::opt<Emit> emitKind(
                clEnumValN(Emit::Object, "obj", "an object file"),
                clEnumValN(Emit::PTX, "ptx", "kernels for NVIDIA GPUs, as text"),
                clEnumValN(Emit::Cubin, "cubin",
-                          "kernels for NVIDIA GPUs, assembled by ptxas")),
+                          "kernels for NVIDIA GPUs, assembled by ptxas"),
+               clEnumValN(Emit::Fatbin, "fatbin",
+                          "kernels for several NVIDIA GPUs in one binary, by "
+                          "ptxas and fatbinary"),
+               clEnumValN(Emit::Header, "header",
+                          "a C header that says how kernels for NVIDIA GPUs "
+                          "are launched")),
     cl::init(Emit::Object), cl::cat(category));
 
 static cl::opt<int64_t> splits(
@@ -115,9 +123,11 @@ static const kvq::NVVMPipelineOptions &getGPUDefaults() {
   return defaults;
 }
 
-static cl::opt<std::string> chip("chip", cl::desc("GPU, as NVIDIA names it"),
-                                 cl::init(getGPUDefaults().chip),
-                                 cl::cat(category));
+static cl::list<std::string>
+    chips("chip",
+          cl::desc("GPUs, as NVIDIA names them; several with --emit=fatbin or "
+                   "header (default: sm_80)"),
+          cl::value_desc("chip,..."), cl::CommaSeparated, cl::cat(category));
 static cl::opt<unsigned>
     ptxVersion("ptx",
                cl::desc("PTX version, 83 for 8.3 (default: the first that has "
@@ -184,7 +194,8 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   return llvm::Error::success();
 }
 
-static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
+/// What is for processors, and means nothing on a GPU.
+static llvm::Error checkOptionsForGPU() {
   if (openMP)
     return llvm::createStringError("--openmp: expected with --emit=llvm, "
                                    "asm or obj; a GPU has threads of its own");
@@ -198,15 +209,101 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
       return llvm::createStringError(
           "--" + option->ArgStr +
           ": expected with --emit=llvm, asm or obj; it is for processors");
+  if (chips.size() > 1 && (emitKind == Emit::PTX || emitKind == Emit::Cubin))
+    return llvm::createStringError(
+        "--chip: expected one chip with --emit=ptx or cubin, got " +
+        llvm::Twine(chips.size()) + "; --emit=fatbin takes several");
+  llvm::StringSet<> found;
+  for (llvm::StringRef chip : chips)
+    if (!found.insert(chip).second)
+      return llvm::createStringError("--chip: expected each chip once, got '" +
+                                     chip + "' twice");
+  return llvm::Error::success();
+}
+
+static llvm::Error lowerForChip(ModuleOp module, llvm::StringRef chip) {
   kvq::NVVMPipelineOptions options;
   if (splits.getNumOccurrences() != 0)
     options.splits = splits;
-  if (tileTokens.getNumOccurrences() != 0)
-    options.tileTokens = tileTokens;
   options.blockSize = blockSize;
-  options.chip = chip;
+  options.chip = chip.str();
   options.ptx = ptxVersion;
-  if (llvm::Error error = kvq::lowerForGPU(module, options))
+  if (tileTokens.getNumOccurrences() == 0)
+    return kvq::lowerForGPUToFit(module, options);
+  options.tileTokens = tileTokens;
+  return kvq::lowerForGPU(module, options);
+}
+
+/// The cubin of a lowered module, and its PTX beside, which later chips run,
+/// unless it is for one chip alone.
+static llvm::Error addImages(ModuleOp module, const std::string &chip,
+                             std::vector<kvq::GPUImage> &images) {
+  auto ptx = kvq::emitPTX(module);
+  if (!ptx)
+    return ptx.takeError();
+  auto cubin = kvq::assemblePTX((*ptx)->getBuffer(), chip);
+  if (!cubin)
+    return cubin.takeError();
+  images.push_back({chip, (*cubin)->getBuffer().str(), /*isPTX=*/false});
+  if (!llvm::StringRef(chip).ends_with("a"))
+    images.push_back({chip, (*ptx)->getBuffer().str(), /*isPTX=*/true});
+  return llvm::Error::success();
+}
+
+static llvm::Error emitFatbin(ModuleOp module,
+                              llvm::ArrayRef<std::string> names,
+                              llvm::raw_ostream &os) {
+  std::vector<kvq::GPUImage> images;
+  for (const std::string &chip : names) {
+    OwningOpRef<ModuleOp> lowered = module.clone();
+    if (llvm::Error error = lowerForChip(*lowered, chip))
+      return error;
+    if (llvm::Error error = addImages(*lowered, chip, images))
+      return error;
+  }
+  auto fatbin = kvq::makeFatbin(images);
+  if (!fatbin)
+    return fatbin.takeError();
+  os << (*fatbin)->getBuffer();
+  return llvm::Error::success();
+}
+
+static llvm::Error emitHeaders(ModuleOp module,
+                               llvm::ArrayRef<std::string> names,
+                               llvm::raw_ostream &os) {
+  // Signatures are those of the types that policies and layouts give.
+  if (llvm::Error error = kvq::runPipeline(
+          module,
+          "builtin.module(kvq-apply-policy,kvq-assign-layout{target=gpu})"))
+    return error;
+  auto signatures = kvq::getSignatures(module);
+  if (!signatures)
+    return signatures.takeError();
+  os << "/* How kernels that kvq has compiled are launched. */\n\n"
+        "#pragma once\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
+  for (const std::string &chip : names) {
+    OwningOpRef<ModuleOp> lowered = module.clone();
+    if (llvm::Error error = lowerForChip(*lowered, chip))
+      return error;
+    if (llvm::Error error =
+            kvq::emitHeader(*lowered, *signatures, chip,
+                            /*isSuffixed=*/names.size() > 1, os))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
+  if (llvm::Error error = checkOptionsForGPU())
+    return error;
+  std::vector<std::string> names(chips.begin(), chips.end());
+  if (names.empty())
+    names = {getGPUDefaults().chip};
+  if (emitKind == Emit::Fatbin)
+    return emitFatbin(module, names, os);
+  if (emitKind == Emit::Header)
+    return emitHeaders(module, names, os);
+  if (llvm::Error error = lowerForChip(module, names.front()))
     return error;
   auto ptx = kvq::emitPTX(module);
   if (!ptx)
@@ -215,7 +312,7 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
     os << (*ptx)->getBuffer();
     return llvm::Error::success();
   }
-  auto cubin = kvq::assemblePTX((*ptx)->getBuffer(), chip);
+  auto cubin = kvq::assemblePTX((*ptx)->getBuffer(), names.front());
   if (!cubin)
     return cubin.takeError();
   os << (*cubin)->getBuffer();
@@ -230,6 +327,8 @@ static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
     return emitForCPU(module, os);
   case Emit::PTX:
   case Emit::Cubin:
+  case Emit::Fatbin:
+  case Emit::Header:
     return emitForGPU(module, os);
   }
   llvm_unreachable("unknown kind of output");

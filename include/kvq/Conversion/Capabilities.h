@@ -68,6 +68,9 @@ std::string listGPUChips(llvm::function_ref<bool(const GPUChip &)> filter =
 /// Most bytes of shared memory of a block that are not dynamic.
 inline constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
+/// Bytes of shared memory of a lowered kernel that are not dynamic.
+int64_t getStaticSharedBytes(LLVM::LLVMFuncOp kernel);
+
 /// A chip and the PTX version that is written for it.
 struct GPUTarget {
   const GPUChip *chip;

@@ -10,6 +10,8 @@
 
 #include "kvq/Pipelines/Pipelines.h"
 
+#include "kvq/Target/Signature.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
@@ -23,8 +25,8 @@ namespace mlir::kvq {
 /// Runs `kvq-nvvm-pipeline`, up to kernels in the LLVM dialect.
 llvm::Error lowerForGPU(ModuleOp module, const NVVMPipelineOptions &options);
 
-/// The same with as many tokens in a tile as options say, or fewer, halved until
-/// the scratch of a block fits into its shared memory.
+/// The same with as many tokens in a tile as options say, or fewer, halved
+/// until the scratch of a block fits into its shared memory.
 llvm::Error lowerForGPUToFit(ModuleOp module, NVVMPipelineOptions &options);
 
 /// The kernels of a lowered module as code generation takes them: translated,
@@ -39,15 +41,33 @@ llvm::Error lowerLaunches(ModuleOp module);
 /// Generates the PTX of a lowered module's kernels. Needs nothing but LLVM.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> emitPTX(ModuleOp module);
 
-/// The path of ptxas: in `bin` of the folder that CUDA_HOME names, on PATH, or
-/// in /usr/local/cuda/bin.
-llvm::Expected<std::string> findPtxas();
+/// Writes the part of a C header that says how the kernels of a lowered module
+/// are launched: their names, arguments, geometry and memory. With `isSuffixed`
+/// names end with the chip's, so that a header can have several.
+llvm::Error emitHeader(ModuleOp module, llvm::ArrayRef<Signature> signatures,
+                       llvm::StringRef chip, bool isSuffixed,
+                       llvm::raw_ostream &os);
+
+/// The path of a tool of the CUDA toolkit: in `bin` of the folder that CUDA_HOME
+/// names, on PATH, or in /usr/local/cuda/bin.
+llvm::Expected<std::string> findCUDATool(llvm::StringRef name);
 
 /// Assembles PTX to machine code for `chip` with ptxas. Where ptxas fails, the
 /// error has what it printed and a command that repeats it, and the PTX is kept
 /// for that.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 assemblePTX(llvm::StringRef ptx, llvm::StringRef chip);
+
+/// Code for one chip: a cubin, or PTX, which later chips run, too.
+struct GPUImage {
+  std::string chip;
+  std::string bytes;
+  bool isPTX;
+};
+
+/// Puts code for several chips into one binary, with fatbinary.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+makeFatbin(llvm::ArrayRef<GPUImage> images);
 
 } // namespace mlir::kvq
 

@@ -96,39 +96,49 @@ static std::optional<GPUFeature> getFeature(Operation *op) {
   return std::nullopt;
 }
 
-/// Checks the shared memory that is not dynamic of a function. An array without
-/// elements is dynamic: the launch says how large it is.
-static LogicalResult checkSharedMemory(LLVM::LLVMFuncOp function,
-                                       SymbolTableCollection &symbols) {
+/// An array without elements is dynamic: the launch says how large it is.
+int64_t kvq::getStaticSharedBytes(LLVM::LLVMFuncOp kernel) {
+  SymbolTableCollection symbols;
   llvm::SmallPtrSet<Operation *, 8> globals;
-  function.walk([&](LLVM::AddressOfOp address) {
+  kernel.walk([&](LLVM::AddressOfOp address) {
     if (LLVM::GlobalOp global = address.getGlobal(symbols))
       if (global.getAddrSpace() == unsigned(NVVM::NVVMMemorySpace::Shared))
         globals.insert(global);
   });
-  DataLayout layout(function->getParentOfType<gpu::GPUModuleOp>());
+  DataLayout layout(kernel->getParentOfType<gpu::GPUModuleOp>());
   int64_t bytes = 0;
   for (Operation *global : globals)
     bytes += layout.getTypeSize(cast<LLVM::GlobalOp>(global).getType())
                  .getFixedValue();
+  return bytes;
+}
+
+static LogicalResult checkSharedMemory(LLVM::LLVMFuncOp kernel) {
+  int64_t bytes = getStaticSharedBytes(kernel);
   if (bytes > kMaxStaticSharedBytes)
-    return function.emitError("expected at most ")
+    return kernel.emitError("expected at most ")
            << kMaxStaticSharedBytes
            << " bytes of shared memory that is not dynamic, found " << bytes;
   return success();
 }
 
-/// Checks the shared memory that launches of a module's kernels ask for.
+/// Checks the shared memory of a launch of a module's kernel.
 static LogicalResult checkLaunch(gpu::LaunchFuncOp launch,
+                                 gpu::GPUModuleOp module,
                                  const GPUTarget &target) {
   APInt bytes;
   Value size = launch.getDynamicSharedMemorySize();
-  if (!size || !matchPattern(size, m_ConstantInt(&bytes)) ||
-      bytes.getSExtValue() <= target.chip->maxSharedBytes)
+  if (!size || !matchPattern(size, m_ConstantInt(&bytes)))
+    return success();
+  int64_t all = bytes.getSExtValue();
+  if (auto kernel =
+          module.lookupSymbol<LLVM::LLVMFuncOp>(launch.getKernelName()))
+    all += getStaticSharedBytes(kernel);
+  if (all <= target.chip->maxSharedBytes)
     return success();
   return launch.emitError("expected at most ")
          << target.chip->maxSharedBytes << " bytes of shared memory on "
-         << target.chip->name << ", found " << bytes.getSExtValue();
+         << target.chip->name << ", found " << all;
 }
 
 namespace {
@@ -149,9 +159,8 @@ private:
     ArrayAttr targets = module.getTargetsAttr();
     if (!targets)
       return emitError() << "expected a gpu.module with targets, found none";
-    SymbolTableCollection symbols;
     for (auto function : module.getOps<LLVM::LLVMFuncOp>())
-      if (failed(checkSharedMemory(function, symbols)))
+      if (failed(checkSharedMemory(function)))
         return failure();
     for (Attribute attribute : targets) {
       auto nvvm = dyn_cast<NVVM::NVVMTargetAttr>(attribute);
@@ -175,7 +184,7 @@ private:
       return failure();
     result = getOperation().walk([&](gpu::LaunchFuncOp launch) {
       return WalkResult(launch.getKernelModuleName() == module.getNameAttr()
-                            ? checkLaunch(launch, target)
+                            ? checkLaunch(launch, module, target)
                             : success());
     });
     return failure(result.wasInterrupted());

@@ -20,6 +20,9 @@ using namespace mlir::kvq;
 
 SmallVector<Value> WarpState::pack() const {
   SmallVector<Value> values = {keySlot, valueSlot, freeSlot};
+  for (Value page : {keyPage, valuePage})
+    if (page)
+      values.push_back(page);
   llvm::append_range(values, shift);
   llvm::append_range(values, sum);
   for (const PerColumn &sums : zeroSums)
@@ -42,6 +45,12 @@ void WarpState::unpack(ValueRange values) {
   take(slots);
   std::tie(keySlot, valueSlot, freeSlot) =
       std::tuple(slots[0], slots[1], slots[2]);
+  for (Value *page : {&keyPage, &valuePage}) {
+    if (!*page)
+      continue;
+    *page = values.front();
+    values = values.drop_front();
+  }
   take(shift);
   take(sum);
   for (PerColumn &sums : zeroSums)
@@ -66,7 +75,7 @@ WarpState BlockEmitter::createState() {
   state.acc.assign(plan.valueSteps.size(), none);
   if (getOffset(plan.value.element, 0) != 0)
     state.rounded.assign(plan.value.groups, {zero, zero});
-  if (plan.value.zeroType)
+  if (plan.value.hasTokenZeros())
     state.zeroSums.assign(plan.value.groups, {zero, zero});
   return state;
 }
@@ -75,29 +84,31 @@ WarpState BlockEmitter::createState() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state,
-                                 StepKind kind) {
-  Value next = w.add(stepBegin, kBlockWarps * plan.stepTokens);
+WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
+  Step next =
+      createStep(w.add(step.begin, kBlockWarps * plan.stepTokens), step.kind);
   // Ahead of time where that counts; otherwise it would only hold registers.
   TokenScales valueScales;
-  if (kind == StepKind::Whole)
-    valueScales = loadScales(value, stepBegin);
+  if (step.kind == StepKind::Whole)
+    valueScales = loadScales(value, step);
   // Values of this step are still on their way when its keys are here.
   w.waitForCopies(1);
   w.syncWarp();
-  copyStep(key, next, state.freeSlot, kind);
-  SmallVector<FragmentC> scores = emitScores(state, stepBegin, kind);
+  copyStep(key, next, state.freeSlot);
+  SmallVector<FragmentC> scores = emitScores(state, step);
   w.waitForCopies(1);
   w.syncWarp();
-  copyStep(value, next, state.keySlot, kind);
-  if (kind == StepKind::Partial) {
-    valueScales = loadGuardedScales(value, stepBegin, 0, plan.getLaneTokens());
-    hideScores(scores, stepBegin);
+  copyStep(value, next, state.keySlot);
+  if (step.kind == StepKind::Partial) {
+    valueScales = loadGuardedScales(value, step, 0, plan.getLaneTokens());
+    hideScores(scores, step.begin);
   }
   ScaledProbabilities probabilities = emitSoftmax(state, scores, valueScales);
   emitValues(state, probabilities);
   std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
       std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
+  state.keyPage = next.keyPage;
+  state.valuePage = next.valuePage;
   return state;
 }
 
@@ -105,17 +116,18 @@ WarpState BlockEmitter::emitStep(Value stepBegin, WarpState state,
 WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
                                  StepKind kind) {
   WarpState after = state;
-  after.unpack(w.buildFor(first, last, w.i32(kBlockWarps * plan.stepTokens),
-                          state.pack(),
-                          [&](Value stepBegin, ValueRange carried) {
-                            WarpState inside = state;
-                            inside.unpack(carried);
-                            inside = emitStep(stepBegin, inside, kind);
-                            // Few steps; whole ones leave it to the rounds.
-                            if (kind == StepKind::Partial)
-                              takeOffsetsOff(inside);
-                            return inside.pack();
-                          }));
+  after.unpack(w.buildFor(
+      first, last, w.i32(kBlockWarps * plan.stepTokens), state.pack(),
+      [&](Value stepBegin, ValueRange carried) {
+        WarpState inside = state;
+        inside.unpack(carried);
+        inside = emitStep({stepBegin, kind, inside.keyPage, inside.valuePage},
+                          inside);
+        // Few steps; whole ones leave it to the rounds.
+        if (kind == StepKind::Partial)
+          takeOffsetsOff(inside);
+        return inside.pack();
+      }));
   return after;
 }
 
@@ -191,15 +203,20 @@ void BlockEmitter::setVisibleTokens(Value firstRow) {
 }
 
 void BlockEmitter::emitRowTile(Value firstRow) {
-  loadQuery(firstRow);
+  tileRow = firstRow;
+  if (!plan.key.foldsIntoQuery())
+    query = buildQuery(/*step=*/nullptr);
   setVisibleTokens(firstRow);
   // Steps are counted from where pages begin.
   Value first = w.add(begin, -plan.firstToken);
   first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
   first = w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
   WarpState state = createState();
-  copyStep(key, first, state.keySlot, StepKind::Partial);
-  copyStep(value, first, state.valueSlot, StepKind::Partial);
+  Step step = createStep(first, StepKind::Partial);
+  state.keyPage = step.keyPage;
+  state.valuePage = step.valuePage;
+  copyStep(key, step, state.keySlot);
+  copyStep(value, step, state.valueSlot);
   emitMerge(emitSteps(first, state), firstRow);
 }
 

@@ -35,11 +35,22 @@ struct TokenScales {
 /// columns, or nothing is known of them.
 enum class StepKind { Whole, Partial };
 
+/// Tokens that a warp attends to at once.
+struct Step {
+  /// The first token, i32.
+  Value begin;
+  StepKind kind;
+  /// Of paged caches the pages, i32, that hold the step.
+  Value keyPage, valuePage;
+};
+
 /// What a warp carries from step to step.
 struct WarpState {
   /// Slots of the ring, i32 addresses: with the keys of the step, with its
   /// values, and the free one.
   Value keySlot, valueSlot, freeSlot;
+  /// Of paged caches the pages of the step.
+  Value keyPage, valuePage;
   /// What is added to scores: minus the maximum that probabilities refer to.
   PerColumn shift;
   /// The lane's part of the sums of probabilities.
@@ -63,6 +74,18 @@ struct WarpState {
 struct SlotPlace {
   Value offset;
   int64_t flip = 0, constant = 0;
+};
+
+/// The query rows at hand, as columns of products.
+struct QueryColumns {
+  /// For each `KeyStep`.
+  SmallVector<SmallVector<FragmentB, 2>> fragments;
+  /// For each group of keys: minus the query times what codes are off by, and
+  /// the sum of the query where tokens have zeros.
+  SmallVector<FragmentC> scoreInits, sums;
+  /// Where the query is multiplied by scales of keys, and these have zeros: the
+  /// query times them.
+  PerColumn zeros;
 };
 
 /// One side of the block's cache.
@@ -98,7 +121,7 @@ private:
   void emitRowTile(Value firstRow);
   void setVisibleTokens(Value firstRow);
   WarpState createState();
-  WarpState emitStep(Value begin, WarpState state, StepKind kind);
+  WarpState emitStep(const Step &step, WarpState state);
   WarpState emitSteps(Value first, WarpState state);
   WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
 
@@ -109,32 +132,47 @@ private:
   void planLoads(SideRows &side);
   int64_t getLaneRows(const SidePlan &plan) const;
   std::pair<Value, int64_t> locate(const SlotPlace &place, Value slot);
-  void copyStep(const SideRows &side, Value begin, Value slot, StepKind kind);
-  void copyWholeStep(const SideRows &side, Value begin, Value slot);
-  void copyRowByRow(const SideRows &side, Value begin, Value slot);
+  void copyStep(const SideRows &side, const Step &step, Value slot);
+  void copyWholeStep(const SideRows &side, const Step &step, Value slot);
+  void copyRowByRow(const SideRows &side, const Step &step, Value slot);
+  Value loadPage(const SideRows &side, Value begin, StepKind kind);
+  Step createStep(Value begin, StepKind kind);
   Value addChunk(Value first, const SideRows &side, Value chunk);
-  Value locateStep(const SideRows &side, Value begin, Value base,
-                   Value pageBytes, int64_t stride, StepKind kind);
-  TokenScales loadScales(const SideRows &side, Value begin);
-  TokenScales loadGuardedScales(const SideRows &side, Value begin,
+  Value locateStep(const SideRows &side, const Step &step, Value base,
+                   Value pageBytes, int64_t stride, int64_t rowTokens = 1);
+  TokenScales loadScales(const SideRows &side, const Step &step);
+  TokenScales loadGuardedScales(const SideRows &side, const Step &step,
                                 int64_t firstToken, int64_t count);
-  PerToken loadWhole(const SideRows &side, Value begin, bool zeros);
-  PerToken loadGuarded(const SideRows &side, Value begin, bool zeros,
+  PerToken loadWhole(const SideRows &side, const Step &step, bool zeros);
+  PerToken loadGuarded(const SideRows &side, const Step &step, bool zeros,
                        int64_t firstToken, int64_t count);
   Value getRow(const SideRows &side, Value token);
   Value isWithin(int64_t number, Value first, Value last);
 
   // Unpack.cpp: words of codes to pairs of f16.
+  /// Two pairs as columns of products with `element`: of f16, or as the sum of
+  /// two of bf16, which has too few digits.
+  SmallVector<std::array<Value, 2>, 2>
+  packColumns(const StoredElement &element,
+              std::array<std::array<Value, 2>, 2> pairs);
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
   static double getOffset(const StoredElement &element, int64_t plane);
 
+  // Query.cpp: rows of the query as columns of products.
+  QueryColumns buildQuery(const Step *step);
+  std::array<Value, 4> loadQueryElements(const KeyStep &step);
+  std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
+                                         bool zeros);
+  Value sumOverChannels(Value value, int64_t column);
+  void addConstantProducts(QueryColumns &columns);
+
   // Scores.cpp: query times keys.
-  void loadQuery(Value firstRow);
-  SmallVector<FragmentC> emitScores(const WarpState &state, Value begin,
-                                    StepKind kind);
-  SmallVector<FragmentC> emitDots(const WarpState &state, int64_t fragment);
-  FragmentC finishScores(const WarpState &state,
+  SmallVector<FragmentC> emitScores(const WarpState &state, const Step &step);
+  SmallVector<FragmentC> emitDots(const WarpState &state,
+                                  const QueryColumns &columns,
+                                  int64_t fragment);
+  FragmentC finishScores(const WarpState &state, const QueryColumns &columns,
                          const SmallVector<FragmentC> &dots,
                          const PerToken &scales, const PerToken &zeros,
                          Value begin, int64_t fragment);
@@ -185,10 +223,8 @@ private:
   SideRows key, value;
 
   // Of the query rows at hand.
-  SmallVector<FragmentB> query;
-  /// For each group of keys: minus the query times what codes are off by, and
-  /// the sum of the query where keys have zeros.
-  SmallVector<FragmentC> scoreInits, querySums;
+  Value tileRow;
+  QueryColumns query;
   PerColumn slopes;
   /// The position of each column's query token, and the tokens it sees.
   PerColumn positions, visibleBegin, visibleEnd;

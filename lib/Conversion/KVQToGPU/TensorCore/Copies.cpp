@@ -127,7 +127,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
   bool isCodes = plan.region == TokenRegion::Codes;
   side.rows = find(plan.region == TokenRegion::First    ? ComponentKind::First
                    : plan.region == TokenRegion::Recent ? ComponentKind::Recent
-                   : plan.element.isHalf()              ? ComponentKind::Values
+                   : plan.element.isExact()             ? ComponentKind::Values
                                                         : ComponentKind::Codes);
   if (isCodes)
     side.pages = pages;
@@ -140,7 +140,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
       pageBytes = buildBlockBytes(w, component);
   };
   locate(side.rows, side.rowBase, side.pageBytes, side.rowStride);
-  if (plan.hasScales()) {
+  if (plan.scaleType) {
     side.scales = find(ComponentKind::Scales);
     locate(side.scales, side.scaleBase, side.scalePageBytes, side.scaleStride);
     side.scaleAlignment =
@@ -169,25 +169,42 @@ Value BlockEmitter::getRow(const SideRows &side, Value token) {
   return row;
 }
 
-/// The i64 address of what the step's first token has in a component. Steps lie
-/// within pages; of one behind the op's tokens the page of the last is taken.
-Value BlockEmitter::locateStep(const SideRows &side, Value stepBegin,
-                               Value base, Value pageBytes, int64_t stride,
-                               StepKind kind) {
-  Value row = getRow(side, stepBegin);
+/// The page of a step, which lies within one; of a step that no token of the op
+/// is in, that of the next token that is. Null without pages.
+Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
+                             StepKind kind) {
   if (!side.pages)
-    return w.add(base, w.mul(w.toI64(row), stride));
+    return {};
+  Value row = getRow(side, stepBegin);
   if (kind == StepKind::Partial)
     row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
-  int64_t pageTokens = *side.plan->cache.getPage();
-  Value size = w.i32(pageTokens);
-  Value number = arith::DivUIOp::create(w.builder, w.loc, row, size);
-  Value inPage = arith::RemUIOp::create(w.builder, w.loc, row, size);
-  Value page =
+  Value number = arith::DivUIOp::create(w.builder, w.loc, row,
+                                        w.i32(*side.plan->cache.getPage()));
+  return w.toI32(
       memref::LoadOp::create(w.builder, w.loc, side.pages,
-                             ValueRange{op.getBatch(), w.toIndex(number)});
-  Value address = w.add(base, w.mul(page, pageBytes));
-  return w.add(address, w.mul(w.toI64(inPage), stride));
+                             ValueRange{op.getBatch(), w.toIndex(number)}));
+}
+
+Step BlockEmitter::createStep(Value stepBegin, StepKind kind) {
+  return {stepBegin, kind, loadPage(key, stepBegin, kind),
+          loadPage(value, stepBegin, kind)};
+}
+
+/// The i64 address of what the step's first token has in a component, of which
+/// a row is for `rowTokens`.
+Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
+                               Value base, Value pageBytes, int64_t stride,
+                               int64_t rowTokens) {
+  Value row = getRow(side, step.begin);
+  if (side.pages) {
+    row = arith::RemUIOp::create(w.builder, w.loc, row,
+                                 w.i32(*side.plan->cache.getPage()));
+    Value page = side.plan->isKey ? step.keyPage : step.valuePage;
+    base = w.add(base, w.mul(w.toI64(page), pageBytes));
+  }
+  if (rowTokens != 1)
+    row = arith::DivUIOp::create(w.builder, w.loc, row, w.i32(rowTokens));
+  return w.add(base, w.mul(w.toI64(row), stride));
 }
 
 //===----------------------------------------------------------------------===//
@@ -310,21 +327,21 @@ std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,
 //===----------------------------------------------------------------------===//
 
 /// Starts copying the rows of a step.
-void BlockEmitter::copyStep(const SideRows &side, Value stepBegin, Value slot,
-                            StepKind kind) {
-  if (kind == StepKind::Whole && side.plan->region != TokenRegion::Recent)
-    copyWholeStep(side, stepBegin, slot);
+void BlockEmitter::copyStep(const SideRows &side, const Step &step,
+                            Value slot) {
+  if (step.kind == StepKind::Whole && side.plan->region != TokenRegion::Recent)
+    copyWholeStep(side, step, slot);
   else
-    copyRowByRow(side, stepBegin, slot);
+    copyRowByRow(side, step, slot);
   w.commitCopies();
 }
 
-void BlockEmitter::copyWholeStep(const SideRows &side, Value stepBegin,
+void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
                                  Value slot) {
   const SidePlan &plan = *side.plan;
   int64_t chunks = plan.getChunks();
-  Value first = locateStep(side, stepBegin, side.rowBase, side.pageBytes,
-                           side.rowStride, StepKind::Whole);
+  Value first =
+      locateStep(side, step, side.rowBase, side.pageBytes, side.rowStride);
   bool isContiguous = side.rowStride == plan.rowBytes;
   // Otherwise, with rows of a power of two of chunks, the rows of copies are a
   // constant apart.
@@ -359,21 +376,20 @@ Value BlockEmitter::addChunk(Value first, const SideRows &side, Value chunk) {
 /// Copies what is there of a step: rows of tokens that are not the op's become
 /// zeros, and nothing is read for them. Rows need not lie together. A loop,
 /// lest its numbers are all in registers.
-void BlockEmitter::copyRowByRow(const SideRows &side, Value stepBegin,
+void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
                                 Value slot) {
   const SidePlan &plan = *side.plan;
   int64_t laneRows = getLaneRows(plan);
   bool isScattered = plan.region == TokenRegion::Recent;
-  Value first = isScattered
-                    ? side.rowBase
-                    : locateStep(side, stepBegin, side.rowBase, side.pageBytes,
-                                 side.rowStride, StepKind::Partial);
+  Value first = isScattered ? side.rowBase
+                            : locateStep(side, step, side.rowBase,
+                                         side.pageBytes, side.rowStride);
   Value chunks = w.i32(plan.getChunks());
   auto copy = [&](Value firstChunk, ValueRange) -> SmallVector<Value> {
     Value chunk = w.add(firstChunk, lane);
     Value row = arith::DivUIOp::create(w.builder, w.loc, chunk, chunks);
     Value inRow = arith::RemUIOp::create(w.builder, w.loc, chunk, chunks);
-    Value token = w.add(stepBegin, row);
+    Value token = w.add(step.begin, row);
     Value place = isScattered ? getRow(side, token) : row;
     Value source = w.add(first, w.mul(w.toI64(place), side.rowStride));
     source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
@@ -395,14 +411,13 @@ void BlockEmitter::copyRowByRow(const SideRows &side, Value stepBegin,
 // Scales
 //===----------------------------------------------------------------------===//
 
-PerToken BlockEmitter::loadWhole(const SideRows &side, Value stepBegin,
+PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
                                  bool zeros) {
   const SidePlan &plan = *side.plan;
   int64_t stride = zeros ? side.zeroStride : side.scaleStride;
   Value address =
-      locateStep(side, stepBegin, zeros ? side.zeroBase : side.scaleBase,
-                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride,
-                 StepKind::Whole);
+      locateStep(side, step, zeros ? side.zeroBase : side.scaleBase,
+                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride);
   int64_t tokens = this->plan.getLaneTokens();
   address = w.add(address, w.toI64(w.mul(laneRow, tokens * stride)));
   Type type = zeros ? plan.zeroType : plan.scaleType;
@@ -430,7 +445,7 @@ PerToken BlockEmitter::loadWhole(const SideRows &side, Value stepBegin,
 }
 
 /// One by one, 0 for tokens that are not the op's.
-PerToken BlockEmitter::loadGuarded(const SideRows &side, Value stepBegin,
+PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
                                    bool zeros, int64_t firstToken,
                                    int64_t count) {
   const SidePlan &plan = *side.plan;
@@ -438,10 +453,9 @@ PerToken BlockEmitter::loadGuarded(const SideRows &side, Value stepBegin,
   Type type = zeros ? plan.zeroType : plan.scaleType;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   Value address =
-      locateStep(side, stepBegin, zeros ? side.zeroBase : side.scaleBase,
-                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride,
-                 StepKind::Partial);
-  Value laneToken = getToken(stepBegin, 0);
+      locateStep(side, step, zeros ? side.zeroBase : side.scaleBase,
+                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride);
+  Value laneToken = getToken(step.begin, 0);
   PerToken loaded;
   for (int64_t i = firstToken; i != firstToken + count; ++i) {
     Value row = w.add(w.mul(laneRow, this->plan.getLaneTokens()), i);
@@ -472,27 +486,25 @@ static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
 }
 
 /// Of the lane's tokens in a whole step.
-TokenScales BlockEmitter::loadScales(const SideRows &side, Value stepBegin) {
+TokenScales BlockEmitter::loadScales(const SideRows &side, const Step &step) {
   TokenScales loaded;
-  if (side.plan->hasScales())
-    loaded.scales = loadWhole(side, stepBegin, /*zeros=*/false);
-  if (side.plan->zeroType)
-    loaded.zeros = loadWhole(side, stepBegin, /*zeros=*/true);
+  if (side.plan->hasTokenScales())
+    loaded.scales = loadWhole(side, step, /*zeros=*/false);
+  if (side.plan->hasTokenZeros())
+    loaded.zeros = loadWhole(side, step, /*zeros=*/true);
   buildOffsets(w, *side.plan, loaded);
   return loaded;
 }
 
 /// Of some of the lane's tokens in a partial step.
 TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
-                                            Value stepBegin, int64_t firstToken,
-                                            int64_t count) {
+                                            const Step &step,
+                                            int64_t firstToken, int64_t count) {
   TokenScales loaded;
-  if (side.plan->hasScales())
-    loaded.scales =
-        loadGuarded(side, stepBegin, /*zeros=*/false, firstToken, count);
-  if (side.plan->zeroType)
-    loaded.zeros =
-        loadGuarded(side, stepBegin, /*zeros=*/true, firstToken, count);
+  if (side.plan->hasTokenScales())
+    loaded.scales = loadGuarded(side, step, /*zeros=*/false, firstToken, count);
+  if (side.plan->hasTokenZeros())
+    loaded.zeros = loadGuarded(side, step, /*zeros=*/true, firstToken, count);
   buildOffsets(w, *side.plan, loaded);
   return loaded;
 }

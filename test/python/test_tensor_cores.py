@@ -1,0 +1,197 @@
+"""Attention on tensor cores, on the emulator, against the oracle: what maps to kvq.block_attention, with fresh draws."""
+
+import numpy as np
+import pytest
+from test_attention_variants import random_variant
+from test_emulated import check, draw_device
+from test_differential import DTYPES, fill
+
+import kvq_mlir as kvq
+from kvq_mlir import reference
+from kvq_mlir.devices import ORDERS
+from kvq_mlir.ir import attention as attention_ir
+from kvq_mlir.metrics import relative_l2
+
+BIASED = "layout = #kvq.layout<codes = planar, bias>"
+FORMATS = {
+    "i8": "codes = i8, group = [1, *], scale = f16",
+    "i8 biased": f"codes = i8, group = [1, *], scale = f32, {BIASED}",
+    "i8 by 32": "codes = i8, group = [1, 32], scale = f16",
+    "ui8": "codes = ui8, group = [1, *], scale = bf16, zero = min bf16",
+    "i4": "codes = i4, group = [1, *], scale = f16",
+    "i4 biased by 32": f"codes = i4, group = [1, 32], scale = f32, {BIASED}",
+    "ui4": "codes = ui4, group = [1, *], scale = f16, zero = min f16",
+    "ui4 point": "codes = ui4, group = [1, *], scale = f32, zero = point f32",
+    "i4 stream": "codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = stream>",
+    "i2": "codes = i2, group = [1, *], scale = f16",
+    "ui2 by 32": "codes = ui2, group = [1, 32], scale = f16, zero = min f16",
+    "f8E4M3FN": "codes = f8E4M3FN, group = [1, *], scale = f32",
+    "f8E5M2": "codes = f8E5M2, group = [1, *], scale = f16",
+    "exact": "codes = none",
+}
+# Several tokens share a scale, which the query is multiplied by: of keys.
+KEY_FORMATS = FORMATS | {
+    "ui4 by channel": "codes = ui4, group = [32, 1], scale = f16, zero = min f16",
+    "i8 by channel": "codes = i8, group = [64, 1], scale = f32",
+    "i4 by 128 tokens, 16 channels": "codes = i4, group = [128, 16], scale = f16",
+    "ui2 by 16 tokens": "codes = ui2, group = [16, 32], scale = bf16, zero = point f16",
+    "f8E5M2 by channel": "codes = f8E5M2, group = [32, 1], scale = f16",
+}
+WINDOWS = ({}, {}, {"exact_first": 3}, {"recent": 20}, {"recent": 33, "exact_first": 5})
+NAMES = ("causal", "positions", "slopes", "sinks", "softcap", "window")
+
+
+def maps(text, chip):
+    """Whether all attention of a module is for the tensor cores of a chip."""
+    passes = f"kvq-split-tokens,kvq-split-regions,kvq-map-to-tensor-cores{{chip={chip}}}"
+    found = kvq.run_pipeline(text, f"builtin.module(func.func({passes}))")
+    return "kvq.block_attention" in found and "kvq.partial_attention" not in found
+
+
+class Side:
+    """A cache and its oracle."""
+
+    def __init__(self, text, batch, heads, capacity, dim, dtype="f16", **parameters):
+        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), dtype, fill=0xFF, **parameters)
+        parameters.pop("page", None)  # where tokens lie is nothing to the oracle
+        parameters.pop("token_major", None)
+        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, dtype=dtype, **parameters)
+
+    def append(self, x, counts):
+        self.compiled.append(x, counts)
+        self.oracle.append(x, counts)
+
+
+def draw_parameters(rng, name):
+    parameters = {"dtype": str(rng.choice(["f16", "bf16"]))}
+    if name == "exact":
+        return parameters if rng.random() < 0.5 else {**parameters, "page": int(rng.choice([16, 32, 64]))}
+    parameters |= WINDOWS[rng.integers(len(WINDOWS))]
+    if (tokens := reference.Format.parse(KEY_FORMATS[name]).tokens) > 1:
+        parameters.setdefault("recent", int(rng.integers(0, 40)))
+        if rng.random() < 0.3:
+            parameters["page"] = tokens * int(rng.integers(1, 3))
+    elif rng.random() < 0.3:
+        parameters["page"] = int(rng.choice([16, 32, 48, 64, 128]))
+    if rng.random() < 0.2:
+        parameters["token_major"] = True
+    return parameters
+
+
+def draw_pair(rng, names, lengths, heads, dim):
+    """Two sides, filled. Pages of both begin at the same token."""
+    parameters = [draw_parameters(rng, name) for name in names]
+    grouped = reference.Format.parse(KEY_FORMATS[names[0]]).tokens > 1
+    if "page" in parameters[1] and ("page" in parameters[0] or grouped):
+        for of in parameters:
+            of.pop("exact_first", None)
+    capacity = int(max(lengths)) + int(rng.integers(0, 70))
+    sides = [
+        Side(KEY_FORMATS[name], len(lengths), heads, capacity, dim, **of)
+        for name, of in zip(names, parameters, strict=True)
+    ]
+    fill(rng, sides, np.array(lengths), heads, dim)
+    return sides
+
+
+@pytest.mark.parametrize("key", KEY_FORMATS)
+def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
+    names = key, str(rng.choice(list(FORMATS)))
+    dim = int(rng.choice([64, 128]))
+    if dim == 64 and any(name.endswith("by 32") and name.startswith(("i4", "ui2")) for name in names):
+        dim = 128  # groups fill the bytes that lanes load
+    heads, ratio, q_len = int(rng.integers(1, 3)), int(rng.choice([1, 2, 4, 7, 8, 12])), int(rng.choice([1, 1, 2, 3]))
+    lengths = [int(rng.choice([q_len, 15, 63, 64, 65, 255, 256, 257, 300, rng.integers(3, 700)])) for _ in range(2)]
+    k, v = draw_pair(rng, names, lengths, heads, dim)
+    device = draw_device(rng)
+    if "f8E4M3FN" in names:
+        device = kvq.Emulator("sm_89", device.order, device.seed, device.workers)
+    variant = random_variant(rng, 2, heads * ratio, q_len, lengths, [name for name in NAMES if rng.random() < 0.3])
+    q = rng.standard_normal((2, heads * ratio, q_len, dim)).astype(DTYPES[str(rng.choice(["f16", "f32"]))])
+    print(f"K {k.compiled.type}; V {v.compiled.type}; ratio {ratio}, {q_len=}, {lengths=}, {variant}, {device}")
+    check(q, k, v, device, variant, splits=int(rng.choice([1, 1, 3])))
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("name", KEY_FORMATS)
+def test_formats_map_to_tensor_cores(name, dtype):
+    keys = kvq.Cache(1, 2, 256, 128, kvq.Format(KEY_FORMATS[name]), dtype, residual=None if name == "exact" else 128)
+    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS.get(name, FORMATS["i8"])), dtype)
+    windows = keys.has_window, False
+    variant = attention_ir.Variant(scale=0.1, causal=True)
+    text = attention_ir.attention((1, 16, 128), "f32", 128, keys.type, cache.type, windows, variant, (False, False))
+    assert maps(text, "sm_89")
+    assert maps(text, "sm_80") == (name != "f8E4M3FN")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_exact_tokens_are_as_exact_as_their_type(dtype, rng):
+    """bf16 is multiplied as bf16, whose few digits would be too few for a query and for probabilities."""
+    k, v = (Side(FORMATS["exact"], 1, 2, 300, 128, dtype) for _ in range(2))
+    for side in (k, v):
+        side.append(4 * rng.standard_normal((1, 2, 300, 128)).astype(np.float32), [300])
+    q = rng.standard_normal((1, 16, 1, 128)).astype(np.float32)
+    expected = reference.attention(q, k.oracle, v.oracle)
+    found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
+    assert relative_l2(found, expected) <= 1e-3
+
+
+@pytest.mark.parametrize("spread", [1, 1e-6, 1e4])
+def test_scales_of_any_size(spread, rng):
+    """Probabilities times scales leave the range of an f16 at neither end, whatever values' scales are."""
+    k = Side(FORMATS["i8"], 1, 1, 400, 64)
+    v = Side("codes = i8, group = [1, *], scale = f32", 1, 1, 400, 64)
+    x = rng.standard_normal((1, 1, 400, 64)).astype(np.float16)
+    k.append(x, [400])
+    v.append((spread * rng.standard_normal((1, 1, 400, 64))).astype(np.float16), [400])
+    q = rng.standard_normal((1, 8, 1, 64)).astype(np.float32)
+    check(q, k, v, draw_device(rng), {})
+
+
+def test_scores_that_grow(rng):
+    """Each step's scores are larger than all before by more than a rescaling allows for, then they fall."""
+    k, v = (Side(FORMATS[name], 1, 1, 1100, 64) for name in ("exact", "i8"))
+    direction = np.zeros(64)
+    direction[0] = 1
+    rise = np.concatenate([np.linspace(-60, 60, 600), np.linspace(60, -200, 500)])
+    keys = (rise[None, None, :, None] * direction).astype(np.float16)
+    k.append(keys, [1100])
+    v.append(rng.standard_normal((1, 1, 1100, 64)).astype(np.float16), [1100])
+    q = np.zeros((1, 3, 1, 64), np.float32)
+    q[:, 0, :, 0], q[:, 1, :, 0], q[:, 2, :, 0] = 8, 1, -8
+    check(q, k, v, draw_device(rng), {})
+
+
+def test_tokens_that_are_hidden_have_no_influence(rng):
+    """What is behind the end of a sequence, and scales of tokens that a row does not see, may be NaN."""
+    k, v = (Side(FORMATS["i8"], 1, 1, 256, 64) for _ in range(2))
+    x = rng.standard_normal((1, 1, 100, 64)).astype(np.float16)
+    x[:, :, 97:] = np.nan
+    for side in (k, v):
+        side.append(x, [100])
+    q = rng.standard_normal((1, 2, 4, 64)).astype(np.float32)
+    expected = reference.attention(q, k.oracle, v.oracle)
+    found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
+    assert np.isnan(expected[:, :, 1:]).all() and np.isnan(found[:, :, 1:]).all()
+    assert relative_l2(found[:, :, 0], expected[:, :, 0]) <= 2e-3
+
+
+def test_long_contexts_have_no_bias(rng):
+    """Offsets of codes of values are taken off before the sums grow: the mean of many equal values is theirs."""
+    tokens = 6000
+    k, v = (Side(FORMATS["i8 biased"], 1, 1, tokens, 64) for _ in range(2))
+    x = rng.standard_normal((1, 1, tokens, 64)).astype(np.float16)
+    k.append(x, [tokens])
+    v.append((1 + 0.01 * x).astype(np.float16), [tokens])
+    q = 0.01 * rng.standard_normal((1, 8, 1, 64)).astype(np.float32)
+    out = check(q, k, v, kvq.Emulator(), {})
+    assert abs(out.mean() - 1) <= 2e-3
+
+
+def test_orders_change_nothing(rng):
+    k, v = draw_pair(rng, ("i4", "i8"), [333], 2, 128)
+    q = rng.standard_normal((1, 16, 1, 128)).astype(np.float32)
+    outs = [
+        kvq.attention(q, k.compiled, v.compiled, device=kvq.Emulator(order=order, seed=3), splits=2) for order in ORDERS
+    ]
+    assert all(np.array_equal(outs[0], out) for out in outs[1:])
