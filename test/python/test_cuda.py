@@ -224,6 +224,25 @@ def test_a_cache_that_lives_on_the_gpu(rng):
     assert cache.lengths.tolist() == [12, 12]
 
 
+def test_storage_of_an_engine(rng):
+    """Pools that another package has allocated, and filled."""
+    host = filled(rng, tokens=20, page=8, page_table=rng.permutation(64).reshape(2, 32))
+    options = dict(page=8, pages=64, page_table=host[0].page_table, device="cuda", lengths=[20, 20])
+    stored = [{name: on_gpu(array) for name, array in cache.storage().items()} for cache in host]
+    foreign = [{name: DLPackArray(array) for name, array in arrays.items()} for arrays in stored]
+    k, v = (kvq.Cache(2, 2, 256, 64, FMT, storage=arrays, **options) for arrays in foreign)
+    take_log()
+    kvq.attention(on_gpu(np.zeros((2, 4, 1, 64), np.float16)), k, v)
+    launch = launches(take_log())[0]
+    for array in (*stored[0].values(), *stored[1].values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in launch
+    np.testing.assert_array_equal(k.to("cpu").dequantize(), host[0].dequantize())
+    with pytest.raises(kvq.Error, match="expected storage of codes, scales, got codes"):
+        kvq.Cache(2, 2, 256, 64, FMT, storage={"codes": stored[0]["codes"]}, **options)
+    with pytest.raises(kvq.Error, match=r"expected storage 'codes' as int8 of shape \[64, 2, 8, 32\], got i8 of shape \[8, 2, 8, 32\]"):
+        kvq.Cache(2, 2, 256, 64, FMT, storage=stored[0] | {"codes": CudaArray((8, 2, 8, 32), np.int8, 0)}, **options)
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
