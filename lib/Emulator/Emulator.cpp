@@ -121,8 +121,11 @@ Module::Module(std::unique_ptr<Implementation> implementation)
 Module::~Module() = default;
 
 llvm::Expected<std::unique_ptr<Module>>
-Module::create(std::unique_ptr<llvm::Module> module,
-               std::unique_ptr<llvm::LLVMContext> context) {
+Module::create(std::unique_ptr<llvm::Module> givenModule,
+               std::unique_ptr<llvm::LLVMContext> givenContext) {
+  // The module goes before its context does.
+  std::unique_ptr<llvm::LLVMContext> context = std::move(givenContext);
+  std::unique_ptr<llvm::Module> module = std::move(givenModule);
   initializeHost();
   auto implementation = std::make_unique<Implementation>();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();

@@ -11,7 +11,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DebugInfoMetadata.h"
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Support/Path.h"
@@ -326,7 +325,7 @@ void FunctionLowering::lower(llvm::Instruction &instruction,
     auto *assembly = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
     std::string name;
     if (assembly)
-      name = ("inline assembly '" + assembly->getAsmString() + "'").str();
+      name = describeAssembly(*assembly);
     else if (call->getCalledFunction())
       name = "'" + call->getCalledFunction()->getName().str() + "'";
     std::string location = getLocation(*call);

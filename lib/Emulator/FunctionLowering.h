@@ -15,6 +15,7 @@
 #include "Machine.h"
 
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 
 #include <optional>
@@ -88,6 +89,9 @@ private:
   llvm::Value *thread = nullptr, *sharedBase = nullptr;
   llvm::Value *argumentSlots = nullptr, *resultSlots = nullptr;
 };
+
+/// `inline assembly '...'`, in one line.
+std::string describeAssembly(const llvm::InlineAsm &assembly);
 
 /// `file:line:column` of an instruction, or nothing.
 std::string getLocation(const llvm::Instruction &instruction);

@@ -15,7 +15,6 @@
 #include "Matrix.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/InlineAsm.h"
 
 using namespace mlir::kvq::emulator;
 
@@ -95,9 +94,6 @@ private:
   llvm::Value *lowerLoad(const PTXInstruction &instruction);
   llvm::Value *lowerOperation(const PTXInstruction &instruction);
   llvm::Value *lowerMBarrierWait();
-  std::string getText() const {
-    return "inline assembly '" + assembly.getAsmString().str() + "'";
-  }
 
   FunctionLowering &lowering;
   llvm::CallInst &call;
@@ -130,7 +126,8 @@ llvm::Value *AsmLowering::callHandler(const Operation &operation,
       return nullptr;
     arguments.push_back(value);
   }
-  return lowering.callHandler(builder, operation, call, getText(), arguments,
+  return lowering.callHandler(builder, operation, call,
+                              describeAssembly(assembly), arguments,
                               call.getType());
 }
 
@@ -206,7 +203,8 @@ llvm::Value *AsmLowering::lowerLoad(const PTXInstruction &instruction) {
   if (!pointer->getType()->isPointerTy())
     return nullptr;
   checkPointer(lowering, call, pointer, bytes * count, bytes * count,
-               /*isWrite=*/false, /*isAtomic=*/false, getText());
+               /*isWrite=*/false, /*isAtomic=*/false,
+               describeAssembly(assembly));
   builder.SetInsertPoint(&call);
   llvm::Value *result = llvm::PoisonValue::get(call.getType());
   for (unsigned i = 0; i != count; ++i) {
@@ -241,6 +239,9 @@ llvm::Value *AsmLowering::lowerOperation(const PTXInstruction &instruction) {
     return callHandler(
         Operation{arriveAtMBarrier, MBarrierArrival::ExpectedBytes},
         operands.drop_front());
+  if (name == "bar.arrive" && operands.size() == 2)
+    return callHandler(Operation{arriveAtBarrier, 0, 1, /*flag=*/true},
+                       operands);
   if (name == "prmt.b32" && operands.size() == 4) {
     llvm::Value *values[3];
     for (unsigned i = 0; i != 3; ++i)
@@ -267,6 +268,19 @@ llvm::Value *AsmLowering::run() {
   if (instruction.name.starts_with("ld."))
     return lowerLoad(instruction);
   return lowerOperation(instruction);
+}
+
+std::string
+mlir::kvq::emulator::describeAssembly(const llvm::InlineAsm &assembly) {
+  std::string text = "inline assembly '";
+  StringRef rest = assembly.getAsmString().trim();
+  while (!rest.empty()) {
+    auto [word, others] = llvm::getToken(rest);
+    text += word;
+    rest = others.ltrim();
+    text += rest.empty() ? "" : " ";
+  }
+  return text + "'";
 }
 
 llvm::Value *mlir::kvq::emulator::lowerInlineAsm(FunctionLowering &lowering,

@@ -252,6 +252,7 @@ static MetadataTensors searchMetadata(OpBuilder &b, Location loc,
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value).getResult();
   };
+  // What the first candidate replaces is read, and so has to be something.
   SmallVector<Value> best = {
       buildEmptyLike(b, loc, inits.front(), b.getF32Type())};
   llvm::append_range(best, inits);

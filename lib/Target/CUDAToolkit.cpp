@@ -17,9 +17,7 @@
 
 using namespace mlir;
 
-/// The path of a tool: in `bin` of the folder that CUDA_HOME names, on PATH, or
-/// in /usr/local/cuda/bin.
-static llvm::Expected<std::string> findTool(StringRef name) {
+llvm::Expected<std::string> kvq::findCUDATool(StringRef name) {
   SmallVector<std::string> folders;
   if (auto home = llvm::sys::Process::GetEnv("CUDA_HOME"))
     folders.push_back(*home + "/bin");
@@ -101,7 +99,7 @@ llvm::Error ToolFolder::write(const llvm::Twine &name, StringRef bytes) const {
 }
 
 llvm::Error ToolFolder::run(ArrayRef<std::string> arguments) {
-  llvm::Expected<std::string> program = findTool(tool);
+  llvm::Expected<std::string> program = kvq::findCUDATool(tool);
   if (!program)
     return program.takeError();
   SmallVector<StringRef> command = {*program};

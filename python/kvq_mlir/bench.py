@@ -1,14 +1,15 @@
 """`python -m kvq_mlir bench`: times of compiled code.
 
 `cpu` (in `bench_cpu`) times fused attention beside a kernel written by hand, `pairs` (in `bench_pairs`) every pair of
-formats beside exact ones, `append` (in `bench_append`) the storing of new tokens.
+formats beside exact ones, `append` (in `bench_append`) the storing of new tokens. `gpu-static` (in `bench_gpu_static`)
+says what the machine code of GPU kernels allows.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from . import bench_append, bench_cpu, bench_pairs
+from . import bench_append, bench_cpu, bench_gpu_static, bench_pairs
 
 PACKAGES = ("threadpoolctl", "tqdm")  # that the command needs beside those of kvq_mlir
 
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("cpu", bench_cpu, "fused attention on the CPU, beside a kernel written by hand"),
         ("pairs", bench_pairs, "attention over every pair of formats of keys and values, beside exact ones"),
         ("append", bench_append, "storing new tokens"),
+        ("gpu-static", bench_gpu_static, "GPU kernels, as far as their machine code tells"),
     ):
         target = targets.add_parser(name, help=text, description=f"Times of {text}.")
         module.add_arguments(target)

@@ -16,9 +16,9 @@ import kvq_mlir as kvq
 from . import ggml_engine, yardstick
 from .bench_cases import NamedFormat, filled, named_format, positive, positives, used_bytes
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
-from .cache import aligned
 from .decode_step import Temporaries, measure
 from .ir.decode_step import attend as attend_ir
+from .placement import aligned
 from .policy import Choice
 from .text import InputError
 from .torch_attention import torch_attention

@@ -48,6 +48,7 @@ CacheType parseCacheType(MLIRContext *context, const std::string &text);
 
 void bindCUDA(nanobind::module_ &module);
 void bindEmulated(nanobind::module_ &module);
+void bindGPUCode(nanobind::module_ &module);
 void bindFootprint(nanobind::module_ &module);
 void bindInspect(nanobind::module_ &module);
 void bindKernel(nanobind::module_ &module);

@@ -33,6 +33,7 @@ NB_MODULE(_kvq, module) {
   python::bindCUDA(module);
   python::bindEmulated(module);
   python::bindFootprint(module);
+  python::bindGPUCode(module);
   python::bindInspect(module);
   python::bindKernel(module);
   python::bindPolicy(module);

@@ -29,6 +29,14 @@ FORMATS = {
     "f8E5M2": "codes = f8E5M2, group = [1, *], scale = f16",
     "exact": "codes = none",
 }
+# Several tokens share a scale, which the query is multiplied by: of keys.
+KEY_FORMATS = FORMATS | {
+    "ui4 by channel": "codes = ui4, group = [32, 1], scale = f16, zero = min f16",
+    "i8 by channel": "codes = i8, group = [64, 1], scale = f32",
+    "i4 by 128 tokens, 16 channels": "codes = i4, group = [128, 16], scale = f16",
+    "ui2 by 16 tokens": "codes = ui2, group = [16, 32], scale = bf16, zero = point f16",
+    "f8E5M2 by channel": "codes = f8E5M2, group = [32, 1], scale = f16",
+}
 WINDOWS = ({}, {}, {"exact_first": 3}, {"recent": 20}, {"recent": 33, "exact_first": 5})
 NAMES = ("causal", "positions", "slopes", "sinks", "softcap", "window")
 
@@ -43,11 +51,11 @@ def maps(text, chip):
 class Side:
     """A cache and its oracle."""
 
-    def __init__(self, text, batch, heads, capacity, dim, **parameters):
-        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), fill=0xFF, **parameters)
+    def __init__(self, text, batch, heads, capacity, dim, dtype="f16", **parameters):
+        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), dtype, fill=0xFF, **parameters)
         parameters.pop("page", None)  # where tokens lie is nothing to the oracle
         parameters.pop("token_major", None)
-        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, dtype="f16", **parameters)
+        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, dtype=dtype, **parameters)
 
     def append(self, x, counts):
         self.compiled.append(x, counts)
@@ -55,10 +63,15 @@ class Side:
 
 
 def draw_parameters(rng, name):
+    parameters = {"dtype": str(rng.choice(["f16", "bf16"]))}
     if name == "exact":
-        return {} if rng.random() < 0.5 else {"page": int(rng.choice([16, 32, 64]))}
-    parameters = dict(WINDOWS[rng.integers(len(WINDOWS))])
-    if rng.random() < 0.3:
+        return parameters if rng.random() < 0.5 else {**parameters, "page": int(rng.choice([16, 32, 64]))}
+    parameters |= WINDOWS[rng.integers(len(WINDOWS))]
+    if (tokens := reference.Format.parse(KEY_FORMATS[name]).tokens) > 1:
+        parameters.setdefault("recent", int(rng.integers(0, 40)))
+        if rng.random() < 0.3:
+            parameters["page"] = tokens * int(rng.integers(1, 3))
+    elif rng.random() < 0.3:
         parameters["page"] = int(rng.choice([16, 32, 48, 64, 128]))
     if rng.random() < 0.2:
         parameters["token_major"] = True
@@ -68,19 +81,20 @@ def draw_parameters(rng, name):
 def draw_pair(rng, names, lengths, heads, dim):
     """Two sides, filled. Pages of both begin at the same token."""
     parameters = [draw_parameters(rng, name) for name in names]
-    if all("page" in of for of in parameters):
+    grouped = reference.Format.parse(KEY_FORMATS[names[0]]).tokens > 1
+    if "page" in parameters[1] and ("page" in parameters[0] or grouped):
         for of in parameters:
             of.pop("exact_first", None)
     capacity = int(max(lengths)) + int(rng.integers(0, 70))
     sides = [
-        Side(FORMATS[name], len(lengths), heads, capacity, dim, **of)
+        Side(KEY_FORMATS[name], len(lengths), heads, capacity, dim, **of)
         for name, of in zip(names, parameters, strict=True)
     ]
     fill(rng, sides, np.array(lengths), heads, dim)
     return sides
 
 
-@pytest.mark.parametrize("key", FORMATS)
+@pytest.mark.parametrize("key", KEY_FORMATS)
 def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
     names = key, str(rng.choice(list(FORMATS)))
     dim = int(rng.choice([64, 128]))
@@ -98,13 +112,28 @@ def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
     check(q, k, v, device, variant, splits=int(rng.choice([1, 1, 3])))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_formats_map_to_tensor_cores(name):
-    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS[name]))
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("name", KEY_FORMATS)
+def test_formats_map_to_tensor_cores(name, dtype):
+    keys = kvq.Cache(1, 2, 256, 128, kvq.Format(KEY_FORMATS[name]), dtype, residual=None if name == "exact" else 128)
+    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS.get(name, FORMATS["i8"])), dtype)
+    windows = keys.has_window, False
     variant = attention_ir.Variant(scale=0.1, causal=True)
-    text = attention_ir.attention((1, 16, 128), "f32", 128, cache.type, cache.type, (False, False), variant, (False, False))
+    text = attention_ir.attention((1, 16, 128), "f32", 128, keys.type, cache.type, windows, variant, (False, False))
     assert maps(text, "sm_89")
     assert maps(text, "sm_80") == (name != "f8E4M3FN")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_exact_tokens_are_as_exact_as_their_type(dtype, rng):
+    """bf16 is multiplied as bf16, whose few digits would be too few for a query and for probabilities."""
+    k, v = (Side(FORMATS["exact"], 1, 2, 300, 128, dtype) for _ in range(2))
+    for side in (k, v):
+        side.append(4 * rng.standard_normal((1, 2, 300, 128)).astype(np.float32), [300])
+    q = rng.standard_normal((1, 16, 1, 128)).astype(np.float32)
+    expected = reference.attention(q, k.oracle, v.oracle)
+    found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
+    assert relative_l2(found, expected) <= 1e-3
 
 
 @pytest.mark.parametrize("spread", [1, 1e-6, 1e4])

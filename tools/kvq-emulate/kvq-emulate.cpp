@@ -122,7 +122,8 @@ compile(llvm::LLVMContext &context) {
   std::string pipeline =
       "builtin.module(kvq-kernels-to-nvvm-pipeline{chip=" + chip +
       " ptx=" + std::to_string(ptxVersion) +
-      "},ensure-debug-info-scope-on-llvm-func)";
+      "},gpu.module(convert-nvvm-to-llvm),"
+      "ensure-debug-info-scope-on-llvm-func)";
   if (llvm::Error error = kvq::runPipeline(**module, pipeline))
     return error;
   return kvq::translateKernels(**module, context);

@@ -209,8 +209,8 @@ def MapToTensorCoresPass : Pass<"kvq-map-to-tensor-cores"> {
   let summary = "Gives attention that tensor cores can do to whole blocks";
   let description = [{
     A `kvq.partial_attention` of `kvq-split-regions` becomes a `kvq.block_attention`
-    where the tensor cores of the chip take it: codes of 2, 4 and 8 bits with scales
-    (and zeros) of one token, in planar rows of a multiple of 16 bytes, or exact f16; no mask, no
+    where the tensor cores of the chip take it: integer codes of 2, 4 and 8 bits and
+    floats of 8 with scales (and zeros) of one token, of keys of several, too, in planar rows of a multiple of 16 bytes, or exact f16 and bf16; no mask, no
     bias of scores, no RoPE. What is left is for `kvq-tile-attention` and gets a remark with
     the reason: threads compute it without tensor cores.
 

@@ -48,6 +48,10 @@ llvm::Error emitHeader(ModuleOp module, llvm::ArrayRef<Signature> signatures,
                        llvm::StringRef chip, bool isSuffixed,
                        llvm::raw_ostream &os);
 
+/// The path of a tool of the CUDA toolkit: in `bin` of the folder that CUDA_HOME
+/// names, on PATH, or in /usr/local/cuda/bin.
+llvm::Expected<std::string> findCUDATool(llvm::StringRef name);
+
 /// Assembles PTX to machine code for `chip` with ptxas. Where ptxas fails, the
 /// error has what it printed and a command that repeats it, and the PTX is kept
 /// for that.

@@ -75,7 +75,7 @@ WarpState BlockEmitter::createState() {
   state.acc.assign(plan.valueSteps.size(), none);
   if (getOffset(plan.value.element, 0) != 0)
     state.rounded.assign(plan.value.groups, {zero, zero});
-  if (plan.value.zeroType)
+  if (plan.value.hasTokenZeros())
     state.zeroSums.assign(plan.value.groups, {zero, zero});
   return state;
 }
@@ -203,7 +203,9 @@ void BlockEmitter::setVisibleTokens(Value firstRow) {
 }
 
 void BlockEmitter::emitRowTile(Value firstRow) {
-  loadQuery(firstRow);
+  tileRow = firstRow;
+  if (!plan.key.foldsIntoQuery())
+    query = buildQuery(/*step=*/nullptr);
   setVisibleTokens(firstRow);
   // Steps are counted from where pages begin.
   Value first = w.add(begin, -plan.firstToken);

@@ -76,6 +76,18 @@ struct SlotPlace {
   int64_t flip = 0, constant = 0;
 };
 
+/// The query rows at hand, as columns of products.
+struct QueryColumns {
+  /// For each `KeyStep`.
+  SmallVector<SmallVector<FragmentB, 2>> fragments;
+  /// For each group of keys: minus the query times what codes are off by, and
+  /// the sum of the query where tokens have zeros.
+  SmallVector<FragmentC> scoreInits, sums;
+  /// Where the query is multiplied by scales of keys, and these have zeros: the
+  /// query times them.
+  PerColumn zeros;
+};
+
 /// One side of the block's cache.
 struct SideRows {
   const SidePlan *plan;
@@ -127,7 +139,7 @@ private:
   Step createStep(Value begin, StepKind kind);
   Value addChunk(Value first, const SideRows &side, Value chunk);
   Value locateStep(const SideRows &side, const Step &step, Value base,
-                   Value pageBytes, int64_t stride);
+                   Value pageBytes, int64_t stride, int64_t rowTokens = 1);
   TokenScales loadScales(const SideRows &side, const Step &step);
   TokenScales loadGuardedScales(const SideRows &side, const Step &step,
                                 int64_t firstToken, int64_t count);
@@ -138,15 +150,29 @@ private:
   Value isWithin(int64_t number, Value first, Value last);
 
   // Unpack.cpp: words of codes to pairs of f16.
+  /// Two pairs as columns of products with `element`: of f16, or as the sum of
+  /// two of bf16, which has too few digits.
+  SmallVector<std::array<Value, 2>, 2>
+  packColumns(const StoredElement &element,
+              std::array<std::array<Value, 2>, 2> pairs);
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
   static double getOffset(const StoredElement &element, int64_t plane);
 
+  // Query.cpp: rows of the query as columns of products.
+  QueryColumns buildQuery(const Step *step);
+  std::array<Value, 4> loadQueryElements(const KeyStep &step);
+  std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
+                                         bool zeros);
+  Value sumOverChannels(Value value, int64_t column);
+  void addConstantProducts(QueryColumns &columns);
+
   // Scores.cpp: query times keys.
-  void loadQuery(Value firstRow);
   SmallVector<FragmentC> emitScores(const WarpState &state, const Step &step);
-  SmallVector<FragmentC> emitDots(const WarpState &state, int64_t fragment);
-  FragmentC finishScores(const WarpState &state,
+  SmallVector<FragmentC> emitDots(const WarpState &state,
+                                  const QueryColumns &columns,
+                                  int64_t fragment);
+  FragmentC finishScores(const WarpState &state, const QueryColumns &columns,
                          const SmallVector<FragmentC> &dots,
                          const PerToken &scales, const PerToken &zeros,
                          Value begin, int64_t fragment);
@@ -197,10 +223,8 @@ private:
   SideRows key, value;
 
   // Of the query rows at hand.
-  SmallVector<FragmentB> query;
-  /// For each group of keys: minus the query times what codes are off by, and
-  /// the sum of the query where keys have zeros.
-  SmallVector<FragmentC> scoreInits, querySums;
+  Value tileRow;
+  QueryColumns query;
   PerColumn slopes;
   /// The position of each column's query token, and the tokens it sees.
   PerColumn positions, visibleBegin, visibleEnd;

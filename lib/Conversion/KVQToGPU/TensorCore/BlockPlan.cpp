@@ -15,7 +15,7 @@ using namespace mlir::kvq;
 //===----------------------------------------------------------------------===//
 
 int64_t SidePlan::getChannel(int64_t byte, int64_t plane) const {
-  if (element.isHalf())
+  if (element.isExact())
     return byte / 2;
   const CodeOrder &order = cache.getRowLayout().parts.front().order;
   int64_t roundBytes = order.elements * element.bits / 8;
@@ -48,7 +48,7 @@ static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
   const StoredElement &element = key.element;
   int64_t loads = key.rowBytes / (4 * key.loadBytes);
   int64_t wordsPerLoad = key.loadBytes / 4;
-  int64_t wordsPerStep = element.isHalf() ? 2 : 1;
+  int64_t wordsPerStep = element.isExact() ? 2 : 1;
   if (key.rowBytes % (4 * key.loadBytes) != 0 ||
       wordsPerLoad % wordsPerStep != 0)
     return std::nullopt;
@@ -87,13 +87,13 @@ static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
     return std::nullopt;
   SmallVector<ValueStep> steps;
   for (int64_t word = 0; word != loads * wordsPerLoad; ++word)
-    for (int64_t half = 0; half != (element.isHalf() ? 1 : 2); ++half)
+    for (int64_t half = 0; half != (element.isExact() ? 1 : 2); ++half)
       for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
         ValueStep step = {{}, 0, 0, word, half, plane};
         for (int64_t r = 0; r != 2; ++r) {
           int64_t byte = word / wordsPerLoad * 8 * value.loadBytes +
                          word % wordsPerLoad * 4 +
-                         (element.isHalf() ? 2 * r : 2 * half + r);
+                         (element.isExact() ? 2 * r : 2 * half + r);
           auto channels =
               getChannelsOfLanes(value, byte, plane, value.loadBytes, 8);
           if (!channels || (r != 0 && channels->second != step.stride))
@@ -142,9 +142,11 @@ static std::string planElement(SidePlan &side) {
   FormatInterface format = cache.getFormat();
   StoredElement &element = side.element;
   if (side.region != TokenRegion::Codes || format.isExact()) {
-    element.kind = StoredElement::Kind::Half;
-    if (!cache.getElementType().isF16())
-      return "exact tokens other than f16";
+    Type type = cache.getElementType();
+    if (!type.isF16() && !type.isBF16())
+      return "exact tokens other than f16 and bf16";
+    element.kind =
+        type.isF16() ? StoredElement::Kind::Half : StoredElement::Kind::BFloat;
     if (format.isExact() && cache.getRowLayout().records.exists())
       return "exact tokens in records";
     element.bits = 16;
@@ -171,8 +173,13 @@ static std::string planElement(SidePlan &side) {
     return "codes in reversed order";
   if (layout.records.exists() || layout.block.tokens != 1)
     return "codes and metadata in records";
-  if (format.getGroupTokens() != 1 || format.hasStaticRange())
+  if (format.hasStaticRange())
+    return "given scales";
+  side.groupTokens = format.getGroupTokens();
+  if (side.groupTokens != 1 && !side.isKey)
     return "scales of several tokens";
+  if (side.groupTokens % kFragmentTokens != 0 && side.groupTokens != 1)
+    return "scales of " + std::to_string(side.groupTokens) + " tokens";
   if (format.getOuterScaleType())
     return "scales of two levels";
   if (cache.getGroupHeads() != 1)
@@ -181,8 +188,9 @@ static std::string planElement(SidePlan &side) {
   element.flipsSign = format.hasSignedCodes() && !layout.bias;
   element.bias = format.hasSignedCodes() ? int64_t(1) << (element.bits - 1) : 0;
   side.rowBytes = side.getChannels() * element.bits / 8;
-  side.groups =
-      side.getChannels() / format.getGroupChannels(side.getChannels());
+  if (!side.foldsIntoQuery())
+    side.groups =
+        side.getChannels() / format.getGroupChannels(side.getChannels());
   side.scaleType = format.getScaleType();
   side.zeroType = format.getZeroType();
   auto isPlainFloat = [](Type type) {
@@ -248,9 +256,10 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
   auto isPagedCodes = [](const SidePlan &side) {
     return side.region == TokenRegion::Codes && side.cache.isPaged();
   };
-  if (isPagedCodes(plan.key) && isPagedCodes(plan.value) &&
+  if ((isPagedCodes(plan.key) || plan.key.foldsIntoQuery()) &&
+      isPagedCodes(plan.value) &&
       key.getExactFirst() != value.getExactFirst()) {
-    whyNot = "pages of keys and values that begin at other tokens";
+    whyNot = "pages or groups of keys and values begin at other tokens";
     return std::nullopt;
   }
   whyNot = planSteps(plan.key, plan.keySteps, planKeys);
@@ -269,15 +278,16 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
     return tokens * plan.key.rowBytes % kWarpCopyBytes == 0 &&
            tokens * plan.value.rowBytes % kWarpCopyBytes == 0;
   };
-  // Pages end at steps.
+  // Pages and groups of tokens end at steps.
   auto fitsPages = [&](int64_t tokens) {
     for (const SidePlan *side : {&plan.key, &plan.value})
       if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
           *side->cache.getPage() % tokens != 0)
         return false;
-    return true;
+    return plan.key.groupTokens == 1 || plan.key.groupTokens % tokens == 0;
   };
-  const SidePlan &first = isPagedCodes(plan.value) ? plan.value : plan.key;
+  bool followsValues = isPagedCodes(plan.value) && !plan.key.foldsIntoQuery();
+  const SidePlan &first = followsValues ? plan.value : plan.key;
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
   for (int64_t tokens : {64, 32, 16}) {

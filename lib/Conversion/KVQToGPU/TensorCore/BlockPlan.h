@@ -34,7 +34,8 @@ inline constexpr int64_t kFragmentTokens = 16;
 /// Slots of a warp: keys and values of the step that it is at, and a free one.
 inline constexpr int64_t kWarpSlots = 3;
 
-/// How the stored elements of a 32-bit word become pairs of f16.
+/// How the stored elements of a 32-bit word become pairs of f16, or are pairs
+/// of bf16.
 struct StoredElement {
   enum class Kind {
     /// Integer codes of 2, 4 or 8 bits.
@@ -42,8 +43,9 @@ struct StoredElement {
     /// Floats of 8 bits, as pairs of neighbours.
     E4M3,
     E5M2,
-    /// f16 themselves.
-    Half
+    /// f16 and bf16 themselves.
+    Half,
+    BFloat
   };
   Kind kind = Kind::Integer;
   unsigned bits = 0;
@@ -52,10 +54,11 @@ struct StoredElement {
   /// How much what is then there is above the code.
   int64_t bias = 0;
 
-  bool isHalf() const { return kind == Kind::Half; }
-  int64_t getPlanes() const { return isHalf() ? 1 : 8 / bits; }
+  bool isExact() const { return kind == Kind::Half || kind == Kind::BFloat; }
+  bool isBFloat() const { return kind == Kind::BFloat; }
+  int64_t getPlanes() const { return isExact() ? 1 : 8 / bits; }
   /// The bytes of a word whose elements become pair `pair`, of two words of
-  /// f16 that of the `pair`th.
+  /// exact elements that of the `pair`th.
   std::array<int64_t, 2> getPairBytes(int64_t pair) const {
     switch (kind) {
     case Kind::Integer:
@@ -64,6 +67,7 @@ struct StoredElement {
     case Kind::E5M2:
       return {2 * pair, 2 * pair + 1};
     case Kind::Half:
+    case Kind::BFloat:
       return {4 * pair, 4 * pair + 2};
     }
     llvm_unreachable("unknown kind of element");
@@ -80,12 +84,19 @@ struct SidePlan {
   int64_t rowBytes = 0;
   /// Bytes that a lane loads at once.
   int64_t loadBytes = 0;
-  /// Groups of channels with a scale each; 1 without scales.
+  /// Groups of channels with a scale each that products are apart for; 1
+  /// without scales, and where the query is multiplied by them.
   int64_t groups = 1;
   Type scaleType, zeroType;
+  /// Of keys, tokens that share scales: a step is of one group then, and the
+  /// query is multiplied by its scales.
+  int64_t groupTokens = 1;
 
   int64_t getChannels() const { return cache.getHeadDim(); }
-  bool hasScales() const { return bool(scaleType); }
+  /// Whether each token has scales of its own.
+  bool hasTokenScales() const { return scaleType && groupTokens == 1; }
+  bool hasTokenZeros() const { return zeroType && groupTokens == 1; }
+  bool foldsIntoQuery() const { return groupTokens != 1; }
   /// The channel whose code is the `plane`th of byte `byte` of a row; of an
   /// exact row the element whose first byte it is.
   int64_t getChannel(int64_t byte, int64_t plane) const;

@@ -127,7 +127,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
   bool isCodes = plan.region == TokenRegion::Codes;
   side.rows = find(plan.region == TokenRegion::First    ? ComponentKind::First
                    : plan.region == TokenRegion::Recent ? ComponentKind::Recent
-                   : plan.element.isHalf()              ? ComponentKind::Values
+                   : plan.element.isExact()             ? ComponentKind::Values
                                                         : ComponentKind::Codes);
   if (isCodes)
     side.pages = pages;
@@ -140,7 +140,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
       pageBytes = buildBlockBytes(w, component);
   };
   locate(side.rows, side.rowBase, side.pageBytes, side.rowStride);
-  if (plan.hasScales()) {
+  if (plan.scaleType) {
     side.scales = find(ComponentKind::Scales);
     locate(side.scales, side.scaleBase, side.scalePageBytes, side.scaleStride);
     side.scaleAlignment =
@@ -190,9 +190,11 @@ Step BlockEmitter::createStep(Value stepBegin, StepKind kind) {
           loadPage(value, stepBegin, kind)};
 }
 
-/// The i64 address of what the step's first token has in a component.
+/// The i64 address of what the step's first token has in a component, of which
+/// a row is for `rowTokens`.
 Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
-                               Value base, Value pageBytes, int64_t stride) {
+                               Value base, Value pageBytes, int64_t stride,
+                               int64_t rowTokens) {
   Value row = getRow(side, step.begin);
   if (side.pages) {
     row = arith::RemUIOp::create(w.builder, w.loc, row,
@@ -200,6 +202,8 @@ Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
     Value page = side.plan->isKey ? step.keyPage : step.valuePage;
     base = w.add(base, w.mul(w.toI64(page), pageBytes));
   }
+  if (rowTokens != 1)
+    row = arith::DivUIOp::create(w.builder, w.loc, row, w.i32(rowTokens));
   return w.add(base, w.mul(w.toI64(row), stride));
 }
 
@@ -484,9 +488,9 @@ static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
 /// Of the lane's tokens in a whole step.
 TokenScales BlockEmitter::loadScales(const SideRows &side, const Step &step) {
   TokenScales loaded;
-  if (side.plan->hasScales())
+  if (side.plan->hasTokenScales())
     loaded.scales = loadWhole(side, step, /*zeros=*/false);
-  if (side.plan->zeroType)
+  if (side.plan->hasTokenZeros())
     loaded.zeros = loadWhole(side, step, /*zeros=*/true);
   buildOffsets(w, *side.plan, loaded);
   return loaded;
@@ -497,9 +501,9 @@ TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
                                             const Step &step,
                                             int64_t firstToken, int64_t count) {
   TokenScales loaded;
-  if (side.plan->hasScales())
+  if (side.plan->hasTokenScales())
     loaded.scales = loadGuarded(side, step, /*zeros=*/false, firstToken, count);
-  if (side.plan->zeroType)
+  if (side.plan->hasTokenZeros())
     loaded.zeros = loadGuarded(side, step, /*zeros=*/true, firstToken, count);
   buildOffsets(w, *side.plan, loaded);
   return loaded;

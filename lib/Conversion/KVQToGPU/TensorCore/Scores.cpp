@@ -14,53 +14,6 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-//===----------------------------------------------------------------------===//
-// The query
-//===----------------------------------------------------------------------===//
-
-/// The rows of the tile as fragments of f16, one for each `KeyStep`, and what
-/// follows from them. Rows that the op does not have are 0.
-void BlockEmitter::loadQuery(Value firstRow) {
-  Value row = w.add(firstRow, laneRow);
-  Value isRow = w.compare(arith::CmpIPredicate::slt, row, w.i32(rows));
-  Value index = w.toIndex(w.min(row, w.i32(rows - 1)));
-  auto load = [&](Value channel) {
-    Value element = memref::LoadOp::create(
-        w.builder, w.loc, op.getQuery(), ValueRange{index, w.toIndex(channel)});
-    return w.select(isRow, element, w.f32(0));
-  };
-  query.clear();
-  for (const KeyStep &step : plan.keySteps) {
-    std::array<Value, 4> elements;
-    for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
-      element = load(w.add(w.mul(laneColumn, step.stride), channel));
-    query.push_back({w.packHalf2(elements[0], elements[1]),
-                     w.packHalf2(elements[2], elements[3])});
-  }
-
-  // A product with a constant gives the same sum in every row: what scores
-  // begin with, and what zeros are multiplied by. The query is as it is
-  // rounded.
-  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
-  scoreInits.assign(plan.key.groups, none);
-  querySums.assign(plan.key.zeroType ? plan.key.groups : 0, none);
-  auto addProduct = [&](FragmentC &sum, double constant, const FragmentB &b) {
-    Value pair = w.half2(constant);
-    sum = w.multiply({pair, pair, pair, pair}, b, sum);
-  };
-  for (auto [step, fragment] : llvm::zip_equal(plan.keySteps, query)) {
-    double offset = getOffset(plan.key.element, step.plane);
-    if (offset != 0)
-      addProduct(scoreInits[step.group], -offset, fragment);
-    if (!querySums.empty())
-      addProduct(querySums[step.group], 1, fragment);
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Scores
-//===----------------------------------------------------------------------===//
-
 /// The token of the lane's rows, as an absolute one.
 Value BlockEmitter::getToken(Value stepBegin, int64_t laneToken) {
   Value first = w.add(stepBegin, w.mul(laneRow, plan.getLaneTokens()));
@@ -88,6 +41,7 @@ Value BlockEmitter::applyVariants(Value score, int64_t token, int64_t column,
 
 /// The query times the codes of 16 tokens, for each group.
 SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
+                                              const QueryColumns &columns,
                                               int64_t fragment) {
   std::array<Words, 2> words; // of rows g and g + 8
   for (int64_t h = 0; h != 2; ++h)
@@ -97,18 +51,19 @@ SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
       llvm::append_range(words[h],
                          w.loadShared(address, offset, plan.key.loadBytes));
     }
-  SmallVector<FragmentC> dots(scoreInits);
-  for (auto [step, columns] : llvm::zip_equal(plan.keySteps, query)) {
+  SmallVector<FragmentC> dots(columns.scoreInits);
+  for (auto [step, parts] : llvm::zip_equal(plan.keySteps, columns.fragments)) {
     FragmentA a;
     for (int64_t h = 0; h != 2; ++h) {
       auto [first, second] =
           unpackPlane(plan.key.element, words[h][step.word], step.plane);
-      if (plan.key.element.isHalf())
-        second = w.toHalf2(words[h][step.word + 1]);
+      if (plan.key.element.isExact())
+        second = unpackPlane(plan.key.element, words[h][step.word + 1], 0)[0];
       a[h] = first;
       a[h + 2] = second;
     }
-    dots[step.group] = w.multiply(a, columns, dots[step.group]);
+    for (const FragmentB &part : parts)
+      dots[step.group] = w.multiply(a, part, dots[step.group]);
   }
   return dots;
 }
@@ -116,6 +71,7 @@ SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
 /// The shifted scores of 16 tokens. `scales` and `zeros` are those of its two
 /// tokens of the lane.
 FragmentC BlockEmitter::finishScores(const WarpState &state,
+                                     const QueryColumns &columns,
                                      const SmallVector<FragmentC> &dots,
                                      const PerToken &scales,
                                      const PerToken &zeros, Value stepBegin,
@@ -135,8 +91,10 @@ FragmentC BlockEmitter::finishScores(const WarpState &state,
       for (auto [scale, dot] : llvm::zip_equal(scales[h], dots))
         accumulate(dot[i], scale);
     if (!zeros.empty())
-      for (auto [zero, sum] : llvm::zip_equal(zeros[h], querySums))
+      for (auto [zero, sum] : llvm::zip_equal(zeros[h], columns.sums))
         accumulate(zero, sum[column]);
+    if (columns.zeros[column])
+      score = w.fadd(score, columns.zeros[column]);
     if (!isPlain)
       score = w.fadd(applyVariants(score, 2 * fragment + h, column, stepBegin),
                      state.shift[column]);
@@ -155,15 +113,19 @@ SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
+  QueryColumns ofGroup;
+  if (plan.key.foldsIntoQuery())
+    ofGroup = buildQuery(&step);
+  const QueryColumns &columns = plan.key.foldsIntoQuery() ? ofGroup : query;
   SmallVector<FragmentC> scores;
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
-    SmallVector<FragmentC> dots = emitDots(state, fragment);
+    SmallVector<FragmentC> dots = emitDots(state, columns, fragment);
     TokenScales of = {getTokens(whole.scales, fragment),
                       getTokens(whole.zeros, fragment)};
     if (step.kind == StepKind::Partial)
       of = loadGuardedScales(key, step, 2 * fragment, 2);
-    scores.push_back(
-        finishScores(state, dots, of.scales, of.zeros, step.begin, fragment));
+    scores.push_back(finishScores(state, columns, dots, of.scales, of.zeros,
+                                  step.begin, fragment));
   }
   return scores;
 }

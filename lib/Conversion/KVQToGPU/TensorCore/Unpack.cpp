@@ -39,6 +39,8 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
   switch (element.kind) {
   case StoredElement::Kind::Half:
     return {w.toHalf2(word), Value()};
+  case StoredElement::Kind::BFloat:
+    return {word, Value()};
   case StoredElement::Kind::E4M3:
     return {w.convertE4M3(word, 0), w.convertE4M3(word, 1)};
   case StoredElement::Kind::E5M2:
@@ -62,4 +64,16 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
     return {unpack(word),
             w.toHalf2(w.permuteBytes(word, w.i32(magic), 0x7351))};
   return {unpack(word), unpack(w.shiftRight(word, 8))};
+}
+
+SmallVector<std::array<Value, 2>, 2>
+BlockEmitter::packColumns(const StoredElement &element,
+                          std::array<std::array<Value, 2>, 2> pairs) {
+  auto [first, second] = pairs;
+  if (!element.isBFloat())
+    return {
+        {w.packHalf2(first[0], first[1]), w.packHalf2(second[0], second[1])}};
+  std::array<Value, 2> one = w.packBFloat2(first[0], first[1]);
+  std::array<Value, 2> other = w.packBFloat2(second[0], second[1]);
+  return {{one[0], other[0]}, {one[1], other[1]}};
 }

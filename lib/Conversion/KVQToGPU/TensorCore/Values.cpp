@@ -36,15 +36,17 @@ void BlockEmitter::emitValues(WarpState &state,
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
-    SmallVector<FragmentB> columns;
+    SmallVector<SmallVector<FragmentB, 2>> columns;
     for (const SmallVector<FragmentC> &ofGroup : probabilities) {
       const FragmentC &p = ofGroup[fragment];
-      columns.push_back({w.transpose(w.packHalf2(p[0], p[1])),
-                         w.transpose(w.packHalf2(p[2], p[3]))});
+      columns.push_back(packColumns(element, {{{p[0], p[1]}, {p[2], p[3]}}}));
+      for (FragmentB &part : columns.back())
+        for (Value &pair : part)
+          pair = w.transpose(pair);
     }
-    for (auto [sum, column] : llvm::zip(sums, columns)) {
+    for (auto [sum, parts] : llvm::zip(sums, columns)) {
       Value one = w.half2(1);
-      sum = w.multiply({one, one, one, one}, column, sum);
+      sum = w.multiply({one, one, one, one}, parts.front(), sum);
     }
     // Words of tokens 2t, 2t + 1 and those 8 rows of the fragment on.
     std::array<std::array<Words, 2>, 2> words;
@@ -60,9 +62,10 @@ void BlockEmitter::emitValues(WarpState &state,
       FragmentA a;
       for (int64_t h = 0; h != 2; ++h) {
         Value first = words[h][0][step.word], second = words[h][1][step.word];
-        if (element.isHalf()) {
-          a[2 * h] = w.toHalf2(mergeHalves(w, element, first, second, 0));
-          a[2 * h + 1] = w.toHalf2(mergeHalves(w, element, first, second, 1));
+        if (element.isExact()) {
+          for (int64_t half = 0; half != 2; ++half)
+            a[2 * h + half] = unpackPlane(
+                element, mergeHalves(w, element, first, second, half), 0)[0];
           continue;
         }
         auto [even, odd] = unpackPlane(
@@ -72,7 +75,8 @@ void BlockEmitter::emitValues(WarpState &state,
         a[2 * h + 1] = odd;
       }
       // Exact values have no scales, and codes one for each group.
-      acc = w.multiply(a, columns[step.group], acc);
+      for (const FragmentB &part : columns[step.group])
+        acc = w.multiply(a, part, acc);
     }
   }
   for (auto [total, sum] : llvm::zip_equal(state.rounded, sums))

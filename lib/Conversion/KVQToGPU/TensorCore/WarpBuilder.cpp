@@ -257,8 +257,17 @@ Value WarpBuilder::packHalf2(Value low, Value high) {
   return intrinsic("llvm.nvvm.ff2f16x2.rn", getHalf2Type(builder), {high, low});
 }
 
-Value WarpBuilder::mulHalf2(Value lhs, Value rhs) {
-  return arith::MulFOp::create(builder, loc, lhs, rhs);
+std::array<Value, 2> WarpBuilder::packBFloat2(Value low, Value high) {
+  auto pack = [&](Value low, Value high) {
+    Type type = VectorType::get({2}, builder.getBF16Type());
+    return toWord(intrinsic("llvm.nvvm.ff2bf16x2.rn", type, {high, low}));
+  };
+  Value rounded = pack(low, high);
+  Type f32 = builder.getF32Type();
+  Value lowBits = builder.createOrFold<arith::ShLIOp>(loc, rounded, i32(16));
+  Value highBits = bitAnd(rounded, int32_t(0xffff0000));
+  return {rounded, pack(fsub(low, bitcast(lowBits, f32)),
+                        fsub(high, bitcast(highBits, f32)))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -350,9 +359,13 @@ FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
   Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                {f32, f32, f32, f32});
   int64_t shape[] = {16, 8, 16};
+  // The op infers f16; bf16 is words to it.
+  std::optional<std::array<NVVM::MMATypes, 2>> types;
+  if (a.front().getType().isInteger())
+    types = {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16};
   Value result = NVVM::MmaOp::create(
       builder, loc, type, a, b, c, shape, /*b1Op=*/std::nullopt,
-      /*intOverflow=*/std::nullopt, /*multiplicandPtxTypes=*/std::nullopt,
+      /*intOverflow=*/std::nullopt, types,
       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   FragmentC product;
   for (auto [i, element] : llvm::enumerate(product))
@@ -360,17 +373,24 @@ FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
   return product;
 }
 
-Value WarpBuilder::transpose(Value half2) {
+Value WarpBuilder::transpose(Value pair) {
   // NVVM has no op for it. It is an exchange between lanes, and so must stay
   // where it is.
-  return toHalf2(inlineAssembly("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
-                                "=r,r", toWord(half2),
-                                /*hasSideEffects=*/true));
+  Value transposed =
+      inlineAssembly("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
+                     toWord(pair), /*hasSideEffects=*/true);
+  return bitcast(transposed, pair.getType());
 }
 
 Value WarpBuilder::shuffleXor(Value value, int64_t lanes) {
   return NVVM::ShflOp::create(builder, loc, value.getType(), i32(-1), value,
                               i32(lanes), i32(31), NVVM::ShflKind::bfly,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value WarpBuilder::shuffleFrom(Value value, Value lane) {
+  return NVVM::ShflOp::create(builder, loc, value.getType(), i32(-1), value,
+                              lane, i32(31), NVVM::ShflKind::idx,
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 

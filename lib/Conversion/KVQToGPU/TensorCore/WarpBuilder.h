@@ -20,7 +20,7 @@
 
 namespace mlir::kvq {
 
-/// A pair of f16, as vector<2xf16>, or 32 bits of anything, as i32.
+/// A pair of f16 is a vector<2xf16>, 32 bits of anything else an i32.
 using Words = SmallVector<Value, 4>;
 /// The operands and the result of a 16 x 8 x 16 product of matrices.
 using FragmentA = std::array<Value, 4>;
@@ -90,7 +90,8 @@ public:
   Value toWord(Value half2);
   /// f16s of two f32s, rounded to nearest even.
   Value packHalf2(Value low, Value high);
-  Value mulHalf2(Value lhs, Value rhs);
+  /// The word of bf16s of two f32s, and that of what rounding takes off them.
+  std::array<Value, 2> packBFloat2(Value low, Value high);
 
   // Memory. Addresses of workgroup memory are i32, global ones i64.
   Words loadShared(Value address, int64_t offset, int64_t bytes);
@@ -107,11 +108,14 @@ public:
   void syncBlock();
 
   // Matrices and lanes.
+  /// Of pairs of f16, or of words with pairs of bf16.
   FragmentC multiply(const FragmentA &a, const FragmentB &b,
                      const FragmentC &c);
   /// Transposes an 8 x 8 matrix of f16, of which a lane has a pair of a row.
-  Value transpose(Value half2);
+  Value transpose(Value pair);
   Value shuffleXor(Value value, int64_t lanes);
+  /// That of another lane.
+  Value shuffleFrom(Value value, Value lane);
   Value anyLane(Value condition);
 
   // Control flow.

@@ -1,0 +1,161 @@
+//===- Query.cpp - Rows of the query as columns of products ---------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// The least of four channels that follow each other, in any order, so that
+/// lanes' are multiples of four; nothing for others.
+static std::optional<int64_t> getFirstOfFour(const KeyStep &step) {
+  int64_t first = *llvm::min_element(step.channels);
+  std::array<bool, 4> seen = {};
+  for (int64_t channel : step.channels) {
+    if (channel - first >= 4)
+      return std::nullopt;
+    seen[channel - first] = true;
+  }
+  if (!llvm::all_of(seen, [](bool of) { return of; }) || first % 4 != 0 ||
+      step.stride % 4 != 0)
+    return std::nullopt;
+  return first;
+}
+
+/// The lane's four elements of its query row, f32; 0 of a row that the op does
+/// not have.
+std::array<Value, 4> BlockEmitter::loadQueryElements(const KeyStep &step) {
+  Value row = w.add(tileRow, laneRow);
+  Value isRow = w.compare(arith::CmpIPredicate::slt, row, w.i32(rows));
+  row = w.min(row, w.i32(rows - 1));
+  Value ofLane = w.mul(laneColumn, step.stride);
+  auto type = cast<MemRefType>(op.getQuery().getType());
+  std::optional<int64_t> first = getFirstOfFour(step);
+  bool isInWorkgroup = gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type) &&
+                       type.getLayout().isIdentity();
+  std::array<Value, 4> elements;
+  if (first && isInWorkgroup) {
+    Value address = w.toI32(memref::ExtractAlignedPointerAsIndexOp::create(
+        w.builder, w.loc, op.getQuery()));
+    address = w.add(address, w.mul(row, 4 * plan.key.getChannels()));
+    Words words =
+        w.loadShared(w.add(address, w.mul(ofLane, 4)), 4 * *first, 16);
+    for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
+      element = w.bitcast(words[channel - *first], w.builder.getF32Type());
+  } else {
+    for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
+      element = memref::LoadOp::create(
+          w.builder, w.loc, op.getQuery(),
+          ValueRange{w.toIndex(row), w.toIndex(w.add(ofLane, channel))});
+  }
+  for (Value &element : elements)
+    element = w.select(isRow, element, w.f32(0));
+  return elements;
+}
+
+/// The f32 scales or zeros of the same channels, of the group whose row is at
+/// the i64 address `row`.
+std::array<Value, 4> BlockEmitter::loadGroupElements(const KeyStep &step,
+                                                     Value row, bool zeros) {
+  Type type = zeros ? plan.key.zeroType : plan.key.scaleType;
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t channels = plan.key.getChannels();
+  int64_t groupChannels = plan.key.cache.getFormat().getGroupChannels(channels);
+  std::optional<int64_t> first = getFirstOfFour(step);
+  std::array<Value, 4> elements;
+  auto locate = [&](int64_t channel) {
+    Value of = w.add(w.mul(laneColumn, step.stride), channel);
+    Value group =
+        arith::DivUIOp::create(w.builder, w.loc, of, w.i32(groupChannels));
+    return w.add(row, w.toI64(w.mul(group, bytes)));
+  };
+  if (first && groupChannels == 1) {
+    Value vector =
+        w.loadGlobal(locate(*first), 0, VectorType::get({4}, type), 4 * bytes);
+    for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
+      element = w.extend(w.extractElement(vector, channel - *first));
+  } else if (first && groupChannels % 4 == 0) {
+    elements.fill(w.extend(w.loadGlobal(locate(*first), 0, type, bytes)));
+  } else {
+    for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
+      element = w.extend(w.loadGlobal(locate(channel), 0, type, bytes));
+  }
+  return elements;
+}
+
+/// The sum of what the lanes of a query row have, for a column of the lane's.
+Value BlockEmitter::sumOverChannels(Value value, int64_t column) {
+  for (int64_t lanes : {1, 2})
+    value = w.fadd(value, w.shuffleXor(value, lanes));
+  Value row = w.add(w.mul(laneColumn, 2), column);
+  return w.shuffleFrom(value, w.mul(row, 4));
+}
+
+/// A product with a constant gives the same sum in every row: what scores begin
+/// with, and what zeros are multiplied by, of the query as it is rounded.
+void BlockEmitter::addConstantProducts(QueryColumns &columns) {
+  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
+  columns.scoreInits.assign(plan.key.groups, none);
+  columns.sums.assign(plan.key.hasTokenZeros() ? plan.key.groups : 0, none);
+  auto addProduct = [&](FragmentC &sum, double constant, const FragmentB &b) {
+    Value pair = w.half2(constant);
+    sum = w.multiply({pair, pair, pair, pair}, b, sum);
+  };
+  for (auto [step, fragments] :
+       llvm::zip_equal(plan.keySteps, columns.fragments)) {
+    const FragmentB &fragment = fragments.front(); // codes have one
+    double offset = getOffset(plan.key.element, step.plane);
+    if (offset != 0)
+      addProduct(columns.scoreInits[step.group], -offset, fragment);
+    if (!columns.sums.empty())
+      addProduct(columns.sums[step.group], 1, fragment);
+  }
+}
+
+/// The rows of the tile; with a step, times the scales of its tokens.
+QueryColumns BlockEmitter::buildQuery(const Step *step) {
+  QueryColumns columns;
+  Value scaleRow, zeroRow, zeroSum = w.f32(0);
+  if (step) {
+    int64_t tokens = plan.key.groupTokens;
+    scaleRow = locateStep(key, *step, key.scaleBase, key.scalePageBytes,
+                          key.scaleStride, tokens);
+    if (plan.key.zeroType)
+      zeroRow = locateStep(key, *step, key.zeroBase, key.zeroPageBytes,
+                           key.zeroStride, tokens);
+  }
+  FormatInterface format =
+      plan.key.cache.getFormat().resolve(plan.key.getChannels());
+  for (const KeyStep &keyStep : plan.keySteps) {
+    std::array<Value, 4> elements = loadQueryElements(keyStep);
+    std::array<Value, 4> scales, zeros;
+    if (scaleRow)
+      scales = loadGroupElements(keyStep, scaleRow, /*zeros=*/false);
+    if (zeroRow) {
+      zeros = loadGroupElements(keyStep, zeroRow, /*zeros=*/true);
+      for (auto [element, scale, zero] :
+           llvm::zip_equal(elements, scales, zeros))
+        zeroSum =
+            w.fma(element, format.buildOffset(w.builder, w.loc, scale, zero),
+                  zeroSum);
+    }
+    if (scaleRow)
+      for (auto [element, scale] : llvm::zip_equal(elements, scales))
+        element = w.fmul(element, scale);
+    columns.fragments.push_back(packColumns(
+        plan.key.element,
+        {{{elements[0], elements[1]}, {elements[2], elements[3]}}}));
+  }
+  if (zeroRow)
+    for (auto [column, zeros] : llvm::enumerate(columns.zeros))
+      zeros = sumOverChannels(zeroSum, column);
+  addConstantProducts(columns);
+  return columns;
+}
