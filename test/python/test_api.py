@@ -549,6 +549,6 @@ def test_storage_of_another_kind():
         kvq.Cache(1, 2, 64, 64, kvq.Format(I4), storage=filled().storage() | {"codes": [1]})
     storage = filled().storage()
     raw = np.zeros(storage["codes"].nbytes + 65, np.int8)
-    odd = raw[1 - raw.ctypes.data % 64 :][: storage["codes"].size].reshape(storage["codes"].shape)
+    odd = raw[-raw.ctypes.data % 64 + 1 :][: storage["codes"].size].reshape(storage["codes"].shape)
     with pytest.raises(kvq.Error, match="expected storage 'codes' aligned to 64 bytes, got address 0x"):
         kvq.Cache(1, 2, 64, 64, kvq.Format(I4), storage=storage | {"codes": odd})
