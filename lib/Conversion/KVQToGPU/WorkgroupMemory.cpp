@@ -7,12 +7,16 @@
 
 #include "WorkgroupMemory.h"
 
+#include "kvq/Conversion/Capabilities.h"
+
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -188,10 +192,14 @@ static SmallVector<Slot> assignSlots(ArrayRef<Scratch> found, bool isShared) {
   return slots;
 }
 
+static int64_t getBytes(const Slot &slot) {
+  return slot.elements * slot.tenants.front()->getElementBytes();
+}
+
 static int64_t getBytes(ArrayRef<Slot> slots) {
   int64_t bytes = 0;
   for (const Slot &slot : slots)
-    bytes += slot.elements * slot.tenants.front()->getElementBytes();
+    bytes += getBytes(slot);
   return bytes;
 }
 
@@ -210,6 +218,52 @@ static void moveTo(RewriterBase &rewriter, Value buffer,
   rewriter.eraseOp(alloc);
 }
 
+/// The type of a slot's memory.
+static MemRefType getSlotType(const Slot &slot) {
+  MemRefType first = slot.tenants.front()->getType();
+  if (slot.tenants.size() == 1 && first.hasStaticShape())
+    return first;
+  return inWorkgroup(MemRefType::get({slot.elements}, slot.elementType));
+}
+
+/// Memory for slots behind the dynamic memory that `launch` has already.
+static SmallVector<Value> addDynamicMemory(RewriterBase &rewriter,
+                                           gpu::LaunchOp launch,
+                                           ArrayRef<Slot> slots) {
+  constexpr int64_t kAlignment = 16;
+  Location loc = launch.getLoc();
+  APInt before(32, 0);
+  if (Value size = launch.getDynamicSharedMemorySize())
+    matchPattern(size, m_ConstantInt(&before));
+  int64_t end = before.getSExtValue();
+  rewriter.setInsertionPointToStart(&launch.getBody().front());
+  Value memory = gpu::DynamicSharedMemoryOp::create(
+      rewriter, loc,
+      inWorkgroup(
+          MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type())));
+  SmallVector<Value> buffers;
+  for (const Slot &slot : slots) {
+    end = llvm::alignTo(end, kAlignment);
+    Value offset = arith::ConstantIndexOp::create(rewriter, loc, end);
+    buffers.push_back(memref::ViewOp::create(rewriter, loc, getSlotType(slot),
+                                             memory, offset, ValueRange()));
+    end += getBytes(slot);
+  }
+  rewriter.setInsertionPoint(launch);
+  launch.getDynamicSharedMemorySizeMutable().assign(
+      arith::ConstantIntOp::create(rewriter, loc, end, 32));
+  return buffers;
+}
+
+/// How many slots, the first ones, are left once the others have all of the
+/// memory that is not dynamic.
+static size_t countDynamic(ArrayRef<Slot> slots) {
+  size_t count = 0;
+  while (getBytes(slots.drop_front(count)) > kMaxStaticSharedBytes)
+    ++count;
+  return count;
+}
+
 LogicalResult kvq::moveScratchToWorkgroup(RewriterBase &rewriter,
                                           gpu::LaunchOp launch) {
   OpBuilder::InsertionGuard guard(rewriter);
@@ -219,24 +273,28 @@ LogicalResult kvq::moveScratchToWorkgroup(RewriterBase &rewriter,
   // Side by side where that is possible: what shares memory is not known to be
   // apart any more.
   SmallVector<Slot> slots = assignSlots(*found, /*isShared=*/false);
-  if (getBytes(slots) > kMaxWorkgroupBytes)
+  if (getBytes(slots) > kMaxStaticSharedBytes)
     slots = assignSlots(*found, /*isShared=*/true);
-  if (int64_t bytes = getBytes(slots); bytes > kMaxWorkgroupBytes)
+  int64_t most = 0;
+  for (const GPUChip &chip : getGPUChips())
+    most = std::max(most, chip.maxSharedBytes);
+  if (int64_t bytes = getBytes(slots); bytes > most)
     return launch.emitError("expected at most ")
-           << kMaxWorkgroupBytes << " bytes of scratch in a kernel, found "
-           << bytes << "; smaller tiles need less";
-  for (const Slot &slot : slots) {
-    const Scratch &first = *slot.tenants.front();
-    bool isOne = slot.tenants.size() == 1 && first.getType().hasStaticShape();
-    MemRefType type =
-        isOne ? first.getType()
-              : inWorkgroup(MemRefType::get({slot.elements}, slot.elementType));
-    Value buffer = launch.addWorkgroupAttribution(type, first.alloc->getLoc());
+           << most << " bytes of scratch in a kernel, found " << bytes
+           << "; smaller tiles need less";
+  SmallVector<Value> buffers;
+  size_t numDynamic = countDynamic(slots);
+  if (numDynamic != 0)
+    buffers = addDynamicMemory(rewriter, launch,
+                               ArrayRef(slots).take_front(numDynamic));
+  for (const Slot &slot : ArrayRef(slots).drop_front(numDynamic))
+    buffers.push_back(launch.addWorkgroupAttribution(
+        getSlotType(slot), slot.tenants.front()->alloc->getLoc()));
+  for (auto [slot, buffer] : llvm::zip_equal(slots, buffers)) {
     for (const Scratch *scratch : slot.tenants)
       moveTo(rewriter, buffer, *scratch);
-  }
-  for (BlockArgument buffer : launch.getWorkgroupAttributions())
     if (failed(propagateMemorySpace(buffer)))
       return failure();
+  }
   return success();
 }
