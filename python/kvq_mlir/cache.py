@@ -31,7 +31,7 @@ from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
-from .placement import Placed
+from .placement import Placed, copy_page
 from .ring import Ring
 from .rope import Tables, check_rope
 
@@ -260,7 +260,7 @@ class Cache(Placed):
         bounds = check_starts(self, x, counts, starts) if packed else check_tokens(self, x, counts)
         new = np.diff(bounds) if packed else bounds
         check_room(self, new)
-        self._prepare_pages(new)
+        self._prepare_pages(new, device)
         compiled = kernel(
             _append_ir.append,
             (self.batch, self.kv_heads, self.head_dim),
@@ -327,17 +327,17 @@ class Cache(Placed):
         beyond = np.maximum(self._lengths + new - self._held, 0)
         return np.maximum(self._flushed, beyond // self._flush * self._flush)
 
-    def _prepare_pages(self, new: np.ndarray) -> None:
+    def _prepare_pages(self, new: np.ndarray, device: Device | None) -> None:
         """Pages for the tokens to come, none of which another sequence has too."""
         if self._pages is None:
             return
         after = self._lengths + new if self.format.is_exact else self._flushed_after(new)
-        self._copy_pages(self._pages.prepare(self._stored, after))
+        self._copy_pages(self._pages.prepare(self._stored, after), device)
 
-    def _copy_pages(self, copies: list[tuple[int, int]]) -> None:
+    def _copy_pages(self, copies: list[tuple[int, int]], device: Device | None) -> None:
         for source, target in copies:
             for pool in self._pools():
-                self._copy_page(pool, source, target)
+                copy_page(pool, source, target, device)
 
     def _pools(self) -> list[np.ndarray]:
         """The arrays with pages as their first axis."""
@@ -433,7 +433,7 @@ class Cache(Placed):
             tables = check_rope(rope, rope_style, self.head_dim, int(counts.max()) + 1, f"moves by {counts.max()} tokens")
         if self._pages is not None:
             rows = np.where(counts > 0, begins - self.exact_first, self._stored)
-            self._copy_pages(self._pages.own(rows, self._stored))
+            self._copy_pages(self._pages.own(rows, self._stored), self.device)
         compiled = kernel(
             _shift_ir.shift,
             self.batch,

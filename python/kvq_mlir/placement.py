@@ -41,6 +41,14 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int |
     return data.view(dtype).reshape(shape)
 
 
+def copy_page(pool: np.ndarray | CudaArray, source: int, target: int, device: Device | None) -> None:
+    """Copies a page of a pool, on a GPU in the order of the device's stream."""
+    if isinstance(pool, CudaArray):
+        pool.copy_row(source, target, device.stream or 0)
+    else:
+        pool[target] = pool[source]
+
+
 class Placed:
     """What a `Cache` has to do with the device that it is on."""
 
@@ -127,12 +135,6 @@ class Placed:
             self._storage[component].upload(array)
         else:
             self._storage[component][:] = array
-
-    def _copy_page(self, pool: np.ndarray | CudaArray, source: int, target: int) -> None:
-        if isinstance(pool, CudaArray):
-            pool.copy_row(source, target, self.device.stream or 0)
-        else:
-            pool[target] = pool[source]
 
     def _make_mirrors(self) -> dict[str, Mirror]:
         """What a GPU has of the counts and the page table."""
