@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from .ir import append as _append_ir
 from .ir import rebuild as _rebuild_ir
 from .ir import shift as _shift_ir
 from .pages import PageTable
-from .placement import Placed
+from .placement import Placed, copy_page
 from .ring import Ring
 from .rope import Tables, check_rope
 
@@ -74,16 +75,17 @@ class Cache(Placed):
     name: what errors call the cache, such as "layer 3, keys".
     fill: a byte that memory holds before it is written; by default it is left as the allocator gives it. No result
     depends on it.
+    storage: arrays by component, all but those of `given`, to store in instead of new ones, such as an engine has: exactly
+    as `storage()` would show them, on a GPU arrays of other packages. lengths: the tokens of each sequence that they hold
+    already, as if appended here; with pages that needs a page_table.
+    device: "cpu" (the default), "emulator", "cuda", "cuda:1", an `Emulator` or a `Cuda`: in whose memory the cache is
+    (the emulator's is the processor's), and where its calls run. On a GPU tokens come as arrays on it; counts and page
+    tables stay on the host, and are copied where a call needs them and they have changed.
 
-    device: "cpu" (the default), "emulator", "cuda" or "cuda:1", an `Emulator` or a `Cuda`: in whose memory the cache is
-    (the emulator's is the processor's), and where appends and attention run. On a GPU tokens come as arrays on it.
-    Lengths, flushed counts and page tables are kept on the host, and copied to the GPU where a call needs them and they
-    have changed.
-
-    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
-    keep_first, token_major, side and name as given, format with the layout that was chosen; why_planar, why a layout that was chosen
-    has no tiles (None if it has, or none was chosen); type, the MLIR type; dynamic_type, the same for any capacity; has_window, whether new
-    tokens wait exact (recent + n, or residual, above 1).
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring, keep_first,
+    token_major, side and name as given, format with the layout that was chosen; device, None for the processor;
+    why_planar, why a layout that was chosen has no tiles (None if it has, or none was chosen); type, the MLIR type;
+    dynamic_type, the same for any capacity; has_window, whether new tokens wait exact (recent + n, or residual, above 1).
 
     Raises `Error`, a ValueError, with what was expected and found, for sizes below 1 (below 0 for capacity,
     exact_first, recent and pages), another dtype, a type that is not valid (a group that does not divide head_dim, a
@@ -115,13 +117,14 @@ class Cache(Placed):
         name: str | None = None,
         fill: int | None = None,
         device: str | Device | None = None,
+        storage: Mapping[str, Any] | None = None,
+        lengths: Sequence[int] | None = None,
     ) -> None:
         if not isinstance(fmt, Segments):
             check_type("fmt", fmt, Format)
         self.name = name
         with _named(name):
-            sizes = {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}
-            for what, size in sizes.items():
+            for what, size in {"batch": batch, "kv_heads": kv_heads, "head_dim": head_dim}.items():
                 if size < 1:
                     raise _kvq.Error(f"expected {what} of at least 1, got {size}")
             for what, size in {"capacity": capacity, "exact_first": exact_first, "recent": recent}.items():
@@ -133,21 +136,21 @@ class Cache(Placed):
             self.dtype, self.exact_first, self.recent, self.side = dtype, exact_first, recent, side
             self.residual, self.page, self.ring, self.keep_first = residual, page, ring, keep_first
             self.token_major = bool(token_major)
-            storage = (dtype, exact_first, recent, residual, page, ring, keep_first, self.token_major)
-            type_ = cache_type(batch, kv_heads, capacity, head_dim, fmt, *storage)
+            parameters = (dtype, exact_first, recent, residual, page, ring, keep_first, self.token_major)
+            type_ = cache_type(batch, kv_heads, capacity, head_dim, fmt, *parameters)
             fmt, self.why_planar = assign_layout(type_, fmt, side)
             self.format = fmt
             self._held = exact_first + recent  # tokens that are never quantized
             self._flush = residual or fmt.tokens  # tokens that are quantized together
             self.has_window = has_window(fmt, recent, residual)
             self.type, self.dynamic_type = (  # one kernel serves every capacity
-                cache_type(batch, kv_heads, tokens, head_dim, fmt, *storage) for tokens in (capacity, "?")
+                cache_type(batch, kv_heads, tokens, head_dim, fmt, *parameters) for tokens in (capacity, "?")
             )
             if page is None and not (pages is None and page_table is None):
                 raise _kvq.Error("pages and page_table are for a cache with a page size, got page = None")
             self.device = self._find_device(device)
             components = fmt.components(self.type, capacity, pages)
-            self._storage = {component.name: self._allocate(component, fill) for component in components}
+            self._storage = self._make_storage(components, fill, storage)
             self._given = dict(stored_components(fmt, self.dynamic_type, given))
             for component, array in self._given.items():
                 self._put(component, array)
@@ -162,6 +165,8 @@ class Cache(Placed):
             self._lengths = np.zeros(batch, np.int64)
             self._flushed = np.zeros(batch, np.int64)
             self._mirrors = self._make_mirrors()
+            if lengths is not None:
+                self._adopt(lengths, page_table is not None)
 
     def _make_pages(self, pages: int, table: np.ndarray | None) -> PageTable:
         if self._rings:  # those of all segments have as many pages
@@ -255,7 +260,7 @@ class Cache(Placed):
         bounds = check_starts(self, x, counts, starts) if packed else check_tokens(self, x, counts)
         new = np.diff(bounds) if packed else bounds
         check_room(self, new)
-        self._prepare_pages(new)
+        self._prepare_pages(new, device)
         compiled = kernel(
             _append_ir.append,
             (self.batch, self.kv_heads, self.head_dim),
@@ -322,17 +327,17 @@ class Cache(Placed):
         beyond = np.maximum(self._lengths + new - self._held, 0)
         return np.maximum(self._flushed, beyond // self._flush * self._flush)
 
-    def _prepare_pages(self, new: np.ndarray) -> None:
+    def _prepare_pages(self, new: np.ndarray, device: Device | None) -> None:
         """Pages for the tokens to come, none of which another sequence has too."""
         if self._pages is None:
             return
         after = self._lengths + new if self.format.is_exact else self._flushed_after(new)
-        self._copy_pages(self._pages.prepare(self._stored, after))
+        self._copy_pages(self._pages.prepare(self._stored, after), device)
 
-    def _copy_pages(self, copies: list[tuple[int, int]]) -> None:
+    def _copy_pages(self, copies: list[tuple[int, int]], device: Device | None) -> None:
         for source, target in copies:
             for pool in self._pools():
-                self._copy_page(pool, source, target)
+                copy_page(pool, source, target, device)
 
     def _pools(self) -> list[np.ndarray]:
         """The arrays with pages as their first axis."""
@@ -428,7 +433,7 @@ class Cache(Placed):
             tables = check_rope(rope, rope_style, self.head_dim, int(counts.max()) + 1, f"moves by {counts.max()} tokens")
         if self._pages is not None:
             rows = np.where(counts > 0, begins - self.exact_first, self._stored)
-            self._copy_pages(self._pages.own(rows, self._stored))
+            self._copy_pages(self._pages.own(rows, self._stored), self.device)
         compiled = kernel(
             _shift_ir.shift,
             self.batch,
@@ -451,7 +456,7 @@ class Cache(Placed):
         """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and
         where a ring does not hold them.
 
-        Rebuilt on the processor by compiled code from the storage; exact tokens are converted too. Returns `out`, C-contiguous, if it is
+        Rebuilt by compiled code of the processor; exact tokens are converted too. Returns `out`, C-contiguous, if it is
         given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
         and writable.
         """
@@ -468,10 +473,9 @@ class Cache(Placed):
                 out[..., begin:end] = part
         else:
             self._rebuild(0, self.dynamic_type, self._arrays, out)
+        oldest = self._rings[0].oldest(self._lengths) if self._rings else [0] * self.batch
         for b, length in enumerate(self._lengths.tolist()):
-            out[b, :, length:] = 0
-            if self._rings:
-                out[b, :, self.keep_first : self._rings[0].oldest(self._lengths)[b]] = 0
+            out[b, :, length:] = out[b, :, self.keep_first : oldest[b]] = 0
         return out
 
     def _rebuild(self, index: int, type_: str, arrays: Sequence[np.ndarray], out: np.ndarray) -> None:

@@ -19,10 +19,12 @@ class CudaArray:
     Attributes: shape, dtype (NumPy's; bf16 and 8-bit floats are their bits), ordinal, nbytes.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, ordinal: int) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, ordinal: int, taken: Taken | None = None) -> None:
+        """taken: an array of another package whose memory this is; new memory without."""
         self.shape, self.dtype, self.ordinal = tuple(shape), np.dtype(dtype), ordinal
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
-        self._memory = _kvq.CUDAMemory(ordinal, self.nbytes)
+        self._owner = taken and taken.array
+        self._memory = _kvq.CUDAMemory(ordinal, self.nbytes, taken and taken.address)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -51,11 +53,13 @@ class CudaArray:
 
 @dataclass(frozen=True)
 class Taken:
-    """An argument on a GPU, with what is asked of NumPy's arrays: extents, and MLIR's name of its elements ("i1": bool)."""
+    """An argument on a GPU, with what is asked of NumPy's arrays: extents, MLIR's name of its elements ("i1": bool), and
+    where it is."""
 
     array: Any
     shape: tuple[int, ...]
     element: str
+    address: int
 
     @property
     def ndim(self) -> int:
@@ -72,11 +76,11 @@ def take(name: str, x: Any, ordinal: int, stream: int) -> Taken:
         raise TypeError(
             f"expected {name} as an array on cuda:{ordinal}, with __dlpack__ or __cuda_array_interface__, got {_kind(x)}"
         )
-    shape, element, place = found
+    shape, element, place, address = found
     if place != ordinal:
         where = "the host's memory" if place < 0 else f"cuda:{place}"
         raise _kvq.Error(f"expected {name} on cuda:{ordinal}, got an array in {where}")
-    return Taken(x, shape, element)
+    return Taken(x, shape, element, address)
 
 
 def _kind(x: Any) -> str:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .cuda_arrays import CudaArray, Mirror
+from . import _kvq
+from .arguments import as_bits
+from .checks import check_lengths
+from .cuda_arrays import CudaArray, Mirror, take
 from .devices import Cuda, Device, find_device
 from .format import Component
 
 if TYPE_CHECKING:
     from .cache import Cache
+
+
+# What packages may call the elements of a component on a GPU: bf16 and 8-bit floats are their bits here.
+_ON_GPU = {
+    "float16": ("f16",),
+    "float32": ("f32",),
+    "uint16": ("bf16", "i16"),
+    "int8": ("i8",),
+    "uint8": ("i8", "f8"),
+}
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int | None = None) -> np.ndarray:
@@ -25,6 +39,14 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype, alignment: int, fill: int |
     if fill is not None:
         data[:] = fill
     return data.view(dtype).reshape(shape)
+
+
+def copy_page(pool: np.ndarray | CudaArray, source: int, target: int, device: Device | None) -> None:
+    """Copies a page of a pool, on a GPU in the order of the device's stream."""
+    if isinstance(pool, CudaArray):
+        pool.copy_row(source, target, device.stream or 0)
+    else:
+        pool[target] = pool[source]
 
 
 class Placed:
@@ -53,18 +75,66 @@ class Placed:
             array.upload(np.full(array.nbytes, fill, np.uint8).view(dtype).reshape(array.shape))
         return array
 
+    def _make_storage(
+        self, components: Sequence[Component], fill: int | None, storage: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """The arrays of all components: new ones, or those in `storage`."""
+        if storage is None:
+            return {component.name: self._allocate(component, fill) for component in components}
+        if fill is not None:
+            raise _kvq.Error(f"fill = {fill} is for new memory: expected none beside storage")
+        needed = [component.name for component in components if not component.given]
+        if set(storage) != set(needed):
+            raise _kvq.Error(f"expected storage of {', '.join(needed)}, got {', '.join(storage) or 'none'}")
+        return {
+            component.name: self._allocate(component, None)
+            if component.given
+            else self._check_stored(component, storage[component.name])
+            for component in components
+        }
+
+    def _check_stored(self, component: Component, array: Any) -> Any:
+        """An array that may be a component's; `Error` or TypeError for another."""
+        name, dtype = f"storage '{component.name}'", self.format.dtype(component)
+        if isinstance(self.device, Cuda):
+            taken = take(name, array, self.device.ordinal, self.device.stream or 0)
+            address, shape, found = taken.address, taken.shape, taken.element
+            fits = found in _ON_GPU[dtype.name]
+            array = CudaArray(shape, dtype, self.device.ordinal, taken) if shape == component.shape else None
+        else:
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"expected {name} as an array of {dtype}, got {type(array).__name__}")
+            if not (array.flags.c_contiguous and array.flags.writeable):
+                raise _kvq.Error(f"expected {name} as a C-contiguous, writable array")
+            array = as_bits(array)
+            address, shape, found = array.ctypes.data, array.shape, array.dtype
+            fits = found == dtype
+        if not fits or shape != component.shape:
+            raise _kvq.Error(
+                f"expected {name} as {dtype} of shape {list(component.shape)}, got {found} of shape {list(shape)}"
+            )
+        if address % component.alignment:
+            raise _kvq.Error(f"expected {name} aligned to {component.alignment} bytes, got address {address:#x}")
+        return array
+
+    def _adopt(self, lengths: Sequence[int], has_table: bool) -> None:
+        """The storage holds so many tokens of each sequence, as if they had been appended."""
+        if self._pages is not None and not has_table:
+            raise _kvq.Error("lengths of a cache with pages need a page_table, which says where the tokens are")
+        found = check_lengths(self, lengths)
+        if found.max() > self.capacity:
+            raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {found.max()}")
+        self._flushed = self._flushed_after(found)
+        self._lengths += found
+        for each in self._rings:
+            each.advance(self._lengths, self._flushed)
+
     def _put(self, component: str, array: np.ndarray) -> None:
         """Stores a whole component."""
         if isinstance(self.device, Cuda):
             self._storage[component].upload(array)
         else:
             self._storage[component][:] = array
-
-    def _copy_page(self, pool: np.ndarray | CudaArray, source: int, target: int) -> None:
-        if isinstance(pool, CudaArray):
-            pool.copy_row(source, target, self.device.stream or 0)
-        else:
-            pool[target] = pool[source]
 
     def _make_mirrors(self) -> dict[str, Mirror]:
         """What a GPU has of the counts and the page table."""

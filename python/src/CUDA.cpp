@@ -35,10 +35,10 @@ public:
   void invoke(nb::str name, nb::handle arguments, uintptr_t stream) const;
 };
 
-/// Memory on a device.
+/// Memory on a device, its own or another package's.
 class CUDAMemory {
 public:
-  CUDAMemory(int ordinal, size_t bytes);
+  CUDAMemory(int ordinal, size_t bytes, std::optional<uintptr_t> address);
   CUDAMemory(const CUDAMemory &) = delete;
   ~CUDAMemory();
 
@@ -55,6 +55,7 @@ private:
   CUDADevice *device;
   size_t bytes;
   void *memory = nullptr;
+  bool isOwn;
 };
 
 } // namespace
@@ -81,14 +82,17 @@ void CUDAKernel::invoke(nb::str name, nb::handle arguments,
 // Memory
 //===----------------------------------------------------------------------===//
 
-CUDAMemory::CUDAMemory(int ordinal, size_t bytes)
-    : device(&getDevice(ordinal)), bytes(bytes) {
-  if (bytes != 0)
+CUDAMemory::CUDAMemory(int ordinal, size_t bytes,
+                       std::optional<uintptr_t> address)
+    : device(&getDevice(ordinal)), bytes(bytes), isOwn(!address) {
+  if (address)
+    memory = reinterpret_cast<void *>(*address);
+  else if (bytes != 0)
     memory = unwrap(device->allocate(bytes));
 }
 
 CUDAMemory::~CUDAMemory() {
-  if (memory)
+  if (isOwn && memory)
     llvm::consumeError(device->free(memory));
 }
 
@@ -176,7 +180,9 @@ void python::bindCUDA(nb::module_ &module) {
       .def_ro("chip", &CUDAKernel::chip, "What it was compiled for.")
       .def_ro("ptx", &CUDAKernel::ptx, "The kernels.");
   nb::class_<CUDAMemory>(module, "CUDAMemory", "Memory on a CUDA device.")
-      .def(nb::init<int, size_t>(), nb::arg("ordinal"), nb::arg("bytes"))
+      .def(nb::init<int, size_t, std::optional<uintptr_t>>(),
+           nb::arg("ordinal"), nb::arg("bytes"),
+           nb::arg("address") = nb::none())
       .def_prop_ro("address", &CUDAMemory::getAddress)
       .def("upload", &CUDAMemory::upload, nb::arg("source"),
            nb::arg("stream") = 0,
@@ -197,11 +203,13 @@ void python::bindCUDA(nb::module_ &module) {
         nb::list shape;
         for (int64_t extent : view.shape)
           shape.append(extent);
-        return nb::make_tuple(nb::tuple(shape), view.element, view.ordinal);
+        return nb::make_tuple(nb::tuple(shape), view.element, view.ordinal,
+                              reinterpret_cast<uintptr_t>(view.data));
       },
       nb::arg("object"), nb::arg("ordinal"), nb::arg("stream"),
-      "(shape, MLIR's name of the element type, device, -1 for the host) of an "
-      "array that is to be used on a stream; None for what is no array.");
+      "(shape, MLIR's name of the element type, device, -1 for the host, "
+      "address) of an array that is to be used on a stream; None for what is "
+      "no array.");
   module.def(
       "compile_cuda", &compile, nb::arg("text"), nb::arg("ordinal"),
       nb::kw_only(), nb::arg("chip") = "", nb::arg("options") = "",

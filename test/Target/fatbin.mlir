@@ -1,7 +1,7 @@
 // REQUIRES: fatbinary
 // RUN: kvq-compile %s --emit=fatbin --chip=sm_80,sm_90a,sm_120a -o %t
 // RUN: od -A n -t x1 -N 4 %t | FileCheck %s --check-prefix=MAGIC
-// RUN: strings %t | FileCheck %s
+// RUN: llvm-strings %t | FileCheck %s
 
 // One binary with cubins of all chips, and PTX of sm_80 for those to come.
 // MAGIC: 50 ed 55 ba

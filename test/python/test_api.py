@@ -504,3 +504,51 @@ def test_values_cannot_be_returned():
         _kvq.compile("func.func @f(%x: f32) -> f32 {\n %y = arith.addf %x, %x : f32\n return %y : f32 }")
     with pytest.raises(kvq.Error, match=re.escape("got complex<f32>")):
         _kvq.compile("func.func @f(%x: complex<f32>) { return }")
+
+
+# --- storage of the caller's ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, options",
+    [(I4, {}), (PER_CHANNEL, dict(exact_first=4, recent=8)), (I8, dict(ring=24, keep_first=2)), ("codes = none", {})],
+)
+def test_storage_that_holds_tokens_already(text, options):
+    there = filled(text, **options)
+    here = kvq.Cache(1, 2, 64, 64, kvq.Format(text), storage=there.storage(), lengths=there.lengths, **options)
+    assert all(here.storage()[name] is array for name, array in there.storage().items())
+    assert here.flushed.tolist() == there.flushed.tolist()
+    assert np.array_equal(here.dequantize(), there.dequantize())
+    assert np.array_equal(kvq.attention(tokens(1, 2, 1, 64), here, here), kvq.attention(tokens(1, 2, 1, 64), there, there))
+    here.append(tokens(1, 2, 3, 64))  # goes on where those tokens end
+    there.append(tokens(1, 2, 3, 64))
+    assert np.array_equal(here.dequantize(), there.dequantize())
+
+
+@pytest.mark.parametrize(
+    "change, options, message",
+    [
+        (lambda s: s | {"more": s["codes"]}, {}, "expected storage of codes, scales, got codes, scales, more"),
+        (lambda s: s | {"codes": s["codes"][:, :, :32]}, {}, "expected storage 'codes' as a C-contiguous, writable array"),
+        (lambda s: s | {"codes": s["codes"].view(np.uint8)}, {}, r"as int8 of shape \[1, 2, 64, 32\], got uint8 of shape"),
+        (lambda s: s | {"scales": np.zeros((1, 2, 64, 1), np.float16)}, {}, r"shape \[1, 2, 64, 2\], got float16 of"),
+        (lambda s: s, dict(fill=0), "fill = 0 is for new memory: expected none beside storage"),
+        (lambda s: s, dict(lengths=[65]), "expected lengths of at most the capacity 64, got 65"),
+        (lambda s: s, dict(lengths=[-1]), "sequence 0: expected a length of at least 0, got -1"),
+        (lambda s: None, dict(page=8, lengths=[4]), "lengths of a cache with pages need a page_table"),
+    ],
+)
+def test_storage_that_does_not_fit(change, options, message):
+    storage = change(filled().storage())
+    with pytest.raises(kvq.Error, match=message):
+        kvq.Cache(1, 2, 64, 64, kvq.Format(I4), storage=storage, **options)
+
+
+def test_storage_of_another_kind():
+    with pytest.raises(TypeError, match="expected storage 'codes' as an array of int8, got list"):
+        kvq.Cache(1, 2, 64, 64, kvq.Format(I4), storage=filled().storage() | {"codes": [1]})
+    storage = filled().storage()
+    raw = np.zeros(storage["codes"].nbytes + 65, np.int8)
+    odd = raw[-raw.ctypes.data % 64 + 1 :][: storage["codes"].size].reshape(storage["codes"].shape)
+    with pytest.raises(kvq.Error, match="expected storage 'codes' aligned to 64 bytes, got address 0x"):
+        kvq.Cache(1, 2, 64, 64, kvq.Format(I4), storage=storage | {"codes": odd})

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +175,44 @@ def test_dlpack_arrays_hear_of_the_stream(rng):
     assert q.streams[-1] == 1  # the legacy default stream
 
 
+def test_the_stream_of_a_package_and_its_arrays(rng, monkeypatch):
+    """What PyTorch is asked for, by a stand-in: its current stream, and a new array."""
+    torch = types.ModuleType("torch")
+
+    class Tensor(DLPackArray):
+        device = "cuda:0"
+
+    torch.Tensor, torch.float32 = Tensor, np.float32
+    torch.empty = lambda shape, dtype, device: Tensor(CudaArray(shape, dtype, 0))
+    torch.cuda = types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=42))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    q = Tensor(on_gpu(rng.standard_normal((2, 8, 1, 64), np.float32)))
+    kvq.attention(q, k, v)
+    take_log()
+    out, lse = kvq.attention(q, k, v, return_lse=True)
+    assert isinstance(out, Tensor) and isinstance(lse, Tensor)
+    assert (out.array.shape, lse.array.shape) == ((2, 8, 1, 64), (2, 8, 1))
+    log = take_log()
+    assert launches(log) and all(line[line.index("stream") + 1] == "42" for line in log if "stream" in line)
+    assert q.streams[-1] == 42
+    # Another stream, where one is asked for.
+    kvq.attention(q, k, v, device=kvq.Cuda(stream=43))
+    assert all(line[line.index("stream") + 1] == "43" for line in launches(take_log()))
+
+
+def test_the_stream_of_an_interface(rng):
+    class Array:
+        def __init__(self, array):
+            self.array = array
+            self.__cuda_array_interface__ = array.__cuda_array_interface__ | {"stream": 44}
+
+    k, v = (cache.to("cuda") for cache in filled(rng))
+    kvq.attention(Array(on_gpu(rng.standard_normal((2, 8, 1, 64), np.float32))), k, v)
+    (launch,) = launches(take_log())
+    assert launch[launch.index("stream") + 1] == "44"
+
+
 def test_arguments_of_the_host_are_copied(rng):
     k, v = (cache.to("cuda") for cache in filled(rng))
     q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
@@ -210,8 +249,10 @@ def test_a_cache_that_lives_on_the_gpu(rng):
     cache.fork(0, [1])
     assert cache.page_table[0, 1] == cache.page_table[1, 1]
     take_log()
-    cache.append(on_gpu(rng.standard_normal((2, 2, 1, 64), np.float32)))
-    log = take_log()
+    cache.device = kvq.Cuda(0, stream=3)
+    cache.append(DLPackArray(on_gpu(rng.standard_normal((2, 2, 1, 64), np.float32))))
+    log = [line for line in take_log() if line[0] in ("cuMemcpyDtoDAsync", "cuLaunchKernel")]
+    assert all(line[line.index("stream") + 1] == "3" for line in log) and log[-1][0] == "cuLaunchKernel"
     codes, scales = cache.storage().values()
     pages = len(codes.numpy())
     assert [line[:2] for line in log if line[0] == "cuMemcpyDtoDAsync"] == [
@@ -222,6 +263,25 @@ def test_a_cache_that_lives_on_the_gpu(rng):
     with pytest.raises(kvq.Error, match=r"expected tokens of shape \[2, 2, tokens, 64\], got \[2, 2, 1, 32\]"):
         cache.append(on_gpu(np.zeros((2, 2, 1, 32), np.float32)))
     assert cache.lengths.tolist() == [12, 12]
+
+
+def test_storage_of_an_engine(rng):
+    """Pools that another package has allocated, and filled."""
+    host = filled(rng, tokens=20, page=8, page_table=rng.permutation(64).reshape(2, 32))
+    options = dict(page=8, pages=64, page_table=host[0].page_table, device="cuda", lengths=[20, 20])
+    stored = [{name: on_gpu(array) for name, array in cache.storage().items()} for cache in host]
+    foreign = [{name: DLPackArray(array) for name, array in arrays.items()} for arrays in stored]
+    k, v = (kvq.Cache(2, 2, 256, 64, FMT, storage=arrays, **options) for arrays in foreign)
+    take_log()
+    kvq.attention(on_gpu(np.zeros((2, 4, 1, 64), np.float16)), k, v)
+    launch = launches(take_log())[0]
+    for array in (*stored[0].values(), *stored[1].values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in launch
+    np.testing.assert_array_equal(k.to("cpu").dequantize(), host[0].dequantize())
+    with pytest.raises(kvq.Error, match="expected storage of codes, scales, got codes"):
+        kvq.Cache(2, 2, 256, 64, FMT, storage={"codes": stored[0]["codes"]}, **options)
+    with pytest.raises(kvq.Error, match=r"expected storage 'codes' as int8 of shape \[64, 2, 8, 32\], got i8 of shape \[8, 2, 8, 32\]"):
+        kvq.Cache(2, 2, 256, 64, FMT, storage=stored[0] | {"codes": CudaArray((8, 2, 8, 32), np.int8, 0)}, **options)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def check(q, k, v, device, arguments, splits=None):
 
 @pytest.mark.parametrize("case", range(6))
 def test_attention_is_within_bounds_of_the_oracle(case, rng):
-    dim, ratio = int(rng.choice([64, 80])), int(rng.choice([1, 3, 4]))  # scratch of any format fits into a block then
+    dim, ratio = int(rng.choice([64, 80, 128])), int(rng.choice([1, 3, 4, 8]))
     batch, heads = int(rng.integers(1, 3)), int(rng.integers(1, 3))
     lengths = np.array([int(rng.choice([*LENGTHS, rng.integers(1, 200)])) for _ in range(batch)])
     texts = [random_format(rng, dim) for _ in range(2)]

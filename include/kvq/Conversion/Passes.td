@@ -250,7 +250,9 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     structured op on buffers is distributed over the threads of the block, its
     parallel iterations dealt out in turn and its reductions run by one thread
     each; a barrier follows every access to buffers. Scratch becomes workgroup
-    memory; buffers allocated outside of the loops, which one kernel hands to
+    memory, that of several uses together where it does not fit otherwise, dynamic
+    memory beyond 48 KiB, and the memory of `kvq.block_attention` where that is over or
+    not begun; buffers allocated outside of the loops, which one kernel hands to
     the next, are allocated in the GPU's memory.
 
     Of test/Conversion/KVQToGPU/kernels.mlir, abridged:

@@ -7,12 +7,16 @@
 
 #include "WorkgroupMemory.h"
 
+#include "kvq/Conversion/Capabilities.h"
+
 #include "kvq/IR/KVQ.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -120,12 +124,24 @@ struct Slot {
              return other->last < scratch.first || scratch.last < other->first;
            });
   }
+
+  /// Whether something in it is in use at one of these places.
+  bool isInUse(ArrayRef<unsigned> places) const {
+    return llvm::any_of(tenants, [&](const Scratch *scratch) {
+      return llvm::any_of(places, [&](unsigned place) {
+        return scratch->first <= place && place <= scratch->last;
+      });
+    });
+  }
 };
+
+/// The place of each op of a kernel's block.
+using Order = llvm::DenseMap<Operation *, unsigned>;
 } // namespace
 
 /// Extends the lifetime by the uses of `buffer` and of views of it.
 static void addUses(Scratch &scratch, Value buffer, Block &body,
-                    const llvm::DenseMap<Operation *, unsigned> &order) {
+                    const Order &order) {
   for (Operation *user : buffer.getUsers()) {
     unsigned place = order.lookup(body.findAncestorOpInBlock(*user));
     scratch.first = std::min(scratch.first, place);
@@ -136,11 +152,9 @@ static void addUses(Scratch &scratch, Value buffer, Block &body,
   }
 }
 
-static FailureOr<SmallVector<Scratch>> findScratch(gpu::LaunchOp launch) {
+static FailureOr<SmallVector<Scratch>> findScratch(gpu::LaunchOp launch,
+                                                   const Order &order) {
   Block &body = launch.getBody().front();
-  llvm::DenseMap<Operation *, unsigned> order;
-  for (Operation &op : body)
-    order[&op] = order.size();
   SmallVector<Scratch> found;
   WalkResult result = launch.getBody().walk([&](Operation *op) -> WalkResult {
     if (!isa<memref::AllocaOp, memref::AllocOp>(op))
@@ -188,10 +202,14 @@ static SmallVector<Slot> assignSlots(ArrayRef<Scratch> found, bool isShared) {
   return slots;
 }
 
+static int64_t getBytes(const Slot &slot) {
+  return slot.elements * slot.tenants.front()->getElementBytes();
+}
+
 static int64_t getBytes(ArrayRef<Slot> slots) {
   int64_t bytes = 0;
   for (const Slot &slot : slots)
-    bytes += slot.elements * slot.tenants.front()->getElementBytes();
+    bytes += getBytes(slot);
   return bytes;
 }
 
@@ -210,33 +228,125 @@ static void moveTo(RewriterBase &rewriter, Value buffer,
   rewriter.eraseOp(alloc);
 }
 
+/// The type of a slot's memory.
+static MemRefType getSlotType(const Slot &slot) {
+  MemRefType first = slot.tenants.front()->getType();
+  if (slot.tenants.size() == 1 && first.hasStaticShape())
+    return first;
+  return inWorkgroup(MemRefType::get({slot.elements}, slot.elementType));
+}
+
+/// Where the ops are that have the dynamic memory of the launch for themselves;
+/// they leave it with all threads.
+static SmallVector<unsigned> findRingUses(gpu::LaunchOp launch,
+                                          const Order &order) {
+  SmallVector<unsigned> places;
+  launch.getBody().walk([&](BlockAttentionOp op) {
+    places.push_back(order.lookup(
+        launch.getBody().front().findAncestorOpInBlock(*op.getOperation())));
+  });
+  return places;
+}
+
+static int64_t getDynamicBytes(gpu::LaunchOp launch) {
+  APInt bytes(32, 0);
+  if (Value size = launch.getDynamicSharedMemorySize())
+    matchPattern(size, m_ConstantInt(&bytes));
+  return bytes.getSExtValue();
+}
+
+/// Dynamic memory for slots, from `begin` on.
+static SmallVector<Value> addDynamicMemory(RewriterBase &rewriter,
+                                           gpu::LaunchOp launch,
+                                           ArrayRef<Slot> slots,
+                                           int64_t begin) {
+  constexpr int64_t kAlignment = 16;
+  if (slots.empty())
+    return {};
+  Location loc = launch.getLoc();
+  rewriter.setInsertionPointToStart(&launch.getBody().front());
+  Value memory = gpu::DynamicSharedMemoryOp::create(
+      rewriter, loc,
+      inWorkgroup(
+          MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type())));
+  SmallVector<Value> buffers;
+  int64_t end = begin;
+  for (const Slot &slot : slots) {
+    end = llvm::alignTo(end, kAlignment);
+    Value offset = arith::ConstantIndexOp::create(rewriter, loc, end);
+    buffers.push_back(memref::ViewOp::create(rewriter, loc, getSlotType(slot),
+                                             memory, offset, ValueRange()));
+    end += getBytes(slot);
+  }
+  if (end > getDynamicBytes(launch)) {
+    rewriter.setInsertionPoint(launch);
+    launch.getDynamicSharedMemorySizeMutable().assign(
+        arith::ConstantIntOp::create(rewriter, loc, end, 32));
+  }
+  return buffers;
+}
+
+/// How many slots, the first ones, are left once the others have all of the
+/// memory that is not dynamic.
+static size_t countDynamic(ArrayRef<Slot> slots) {
+  size_t count = 0;
+  while (getBytes(slots.drop_front(count)) > kMaxStaticSharedBytes)
+    ++count;
+  return count;
+}
+
+/// Slots for all scratch: side by side where that is possible, since what
+/// shares memory is not known to be apart any more.
+static FailureOr<SmallVector<Slot>> assignSlots(gpu::LaunchOp launch,
+                                                ArrayRef<Scratch> found) {
+  SmallVector<Slot> slots = assignSlots(found, /*isShared=*/false);
+  if (getBytes(slots) > kMaxStaticSharedBytes)
+    slots = assignSlots(found, /*isShared=*/true);
+  int64_t most = 0;
+  for (const GPUChip &chip : getGPUChips())
+    most = std::max(most, chip.maxSharedBytes);
+  if (int64_t bytes = getBytes(slots); bytes > most)
+    return launch.emitError("expected at most ")
+           << most << " bytes of scratch in a kernel, found " << bytes
+           << "; smaller tiles need less";
+  return slots;
+}
+
 LogicalResult kvq::moveScratchToWorkgroup(RewriterBase &rewriter,
                                           gpu::LaunchOp launch) {
   OpBuilder::InsertionGuard guard(rewriter);
-  FailureOr<SmallVector<Scratch>> found = findScratch(launch);
+  Order order;
+  for (Operation &op : launch.getBody().front())
+    order[&op] = order.size();
+  FailureOr<SmallVector<Scratch>> found = findScratch(launch, order);
   if (failed(found))
     return failure();
-  // Side by side where that is possible: what shares memory is not known to be
-  // apart any more.
-  SmallVector<Slot> slots = assignSlots(*found, /*isShared=*/false);
-  if (getBytes(slots) > kMaxWorkgroupBytes)
-    slots = assignSlots(*found, /*isShared=*/true);
-  if (int64_t bytes = getBytes(slots); bytes > kMaxWorkgroupBytes)
-    return launch.emitError("expected at most ")
-           << kMaxWorkgroupBytes << " bytes of scratch in a kernel, found "
-           << bytes << "; smaller tiles need less";
-  for (const Slot &slot : slots) {
-    const Scratch &first = *slot.tenants.front();
-    bool isOne = slot.tenants.size() == 1 && first.getType().hasStaticShape();
-    MemRefType type =
-        isOne ? first.getType()
-              : inWorkgroup(MemRefType::get({slot.elements}, slot.elementType));
-    Value buffer = launch.addWorkgroupAttribution(type, first.alloc->getLoc());
+  FailureOr<SmallVector<Slot>> slots = assignSlots(launch, *found);
+  if (failed(slots))
+    return failure();
+  // What may lie where the rings are at other times, what is behind them, and
+  // the rest, which is not dynamic.
+  bool hasRings = getDynamicBytes(launch) != 0;
+  SmallVector<unsigned> rings = findRingUses(launch, order);
+  SmallVector<Slot> all, others;
+  for (const Slot &slot : *slots)
+    (hasRings && !slot.isInUse(rings) ? all : others).push_back(slot);
+  SmallVector<Value> buffers =
+      addDynamicMemory(rewriter, launch, all, /*begin=*/0);
+  size_t numDynamic = countDynamic(others);
+  llvm::append_range(buffers,
+                     addDynamicMemory(rewriter, launch,
+                                      ArrayRef(others).take_front(numDynamic),
+                                      getDynamicBytes(launch)));
+  for (const Slot &slot : ArrayRef(others).drop_front(numDynamic))
+    buffers.push_back(launch.addWorkgroupAttribution(
+        getSlotType(slot), slot.tenants.front()->alloc->getLoc()));
+  llvm::append_range(all, others);
+  for (auto [slot, buffer] : llvm::zip_equal(all, buffers)) {
     for (const Scratch *scratch : slot.tenants)
       moveTo(rewriter, buffer, *scratch);
-  }
-  for (BlockArgument buffer : launch.getWorkgroupAttributions())
     if (failed(propagateMemorySpace(buffer)))
       return failure();
+  }
   return success();
 }

@@ -12,13 +12,10 @@
 
 namespace mlir::kvq {
 
-/// Workgroup memory that a kernel can have without asking the driver for more.
-inline constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
-
 /// Replaces the allocations in `launch` by memory that the threads of a block
 /// share, and the types of what views them. Sizes that are not constant need a
-/// constant bound. Fails with an error where that, the amount of memory or a
-/// use forbids it.
+/// constant bound. Memory beyond what a launch gets without asking is dynamic.
+/// Fails with an error where that, the amount of memory or a use forbids it.
 LogicalResult moveScratchToWorkgroup(RewriterBase &rewriter,
                                      gpu::LaunchOp launch);
 

@@ -71,10 +71,10 @@ func.func @unbounded(%n: index) {
 
 func.func @too_much() {
   %one = arith.constant 1.0 : f32
-  // expected-error @below {{expected at most 49152 bytes of scratch in a kernel, found 65536; smaller tiles need less}}
+  // expected-error @below {{expected at most 232448 bytes of scratch in a kernel, found 262144; smaller tiles need less}}
   scf.forall (%i) in (4) {
-    %0 = memref.alloca() : memref<128x128xf32>
-    linalg.fill ins(%one : f32) outs(%0 : memref<128x128xf32>)
+    %0 = memref.alloca() : memref<256x256xf32>
+    linalg.fill ins(%one : f32) outs(%0 : memref<256x256xf32>)
   }
   return
 }

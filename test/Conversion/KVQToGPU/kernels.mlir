@@ -200,3 +200,24 @@ func.func @shared(%x: memref<2x100x100xf32>, %n: index) {
   }
   return
 }
+
+// What does not fit then lies in dynamic memory, the largest first.
+// CHECK-LABEL: func.func @dynamic(
+// CHECK:         gpu.launch
+// CHECK-SAME:      dynamic_shared_memory_size %c40000_i32
+// CHECK-SAME:      workgroup(%[[REST:.*]] : memref<100x50xf32, #gpu.address_space<workgroup>>)
+// CHECK:         %[[MEMORY:.*]] = gpu.dynamic_shared_memory
+// CHECK:         %[[LARGE:.*]] = memref.view %[[MEMORY]][%c0{{.*}}][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<100x100xf32, #gpu.address_space<workgroup>>
+// CHECK:         memref.store %{{.*}}, %[[LARGE]]
+// CHECK:         memref.store %{{.*}}, %[[REST]]
+func.func @dynamic(%x: f32) {
+  scf.forall (%b) in (2) {
+    %one = memref.alloca() : memref<100x50xf32>
+    %two = memref.alloca() : memref<100x100xf32>
+    linalg.fill ins(%x : f32) outs(%two : memref<100x100xf32>)
+    linalg.fill ins(%x : f32) outs(%one : memref<100x50xf32>)
+    %some = memref.subview %two[0, 0] [100, 50] [1, 1] : memref<100x100xf32> to memref<100x50xf32, strided<[100, 1]>>
+    memref.copy %one, %some : memref<100x50xf32> to memref<100x50xf32, strided<[100, 1]>>
+  }
+  return
+}
