@@ -131,6 +131,10 @@ Module::create(std::unique_ptr<llvm::Module> givenModule,
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!builder)
     return builder.takeError();
+  // Instructions of some processors flush what is subnormal when they round to
+  // bf16; a GPU keeps it.
+  for (const char *feature : {"avx512bf16", "avxneconvert"})
+    builder->getFeatures().AddFeature(feature, /*Enable=*/false);
   auto machine = builder->createTargetMachine();
   if (!machine)
     return machine.takeError();

@@ -9,6 +9,8 @@
 
 #include "SmallFloats.h"
 
+#include <cmath>
+
 using namespace mlir::kvq::emulator;
 
 // As code generation calls them: in the registers of floating point numbers.
@@ -25,6 +27,11 @@ static _Float16 truncateDoubleToHalf(double value) {
   return toHalf(encode(SmallFloats::half, value, false));
 }
 static __bf16 truncateToBFloat(float value) {
+  // LLVM passes bf16 through f32 where this machine has no instruction for it:
+  // what was one comes back as it was, NaN too.
+  uint32_t bits = llvm::bit_cast<uint32_t>(value);
+  if (std::isnan(value) && uint16_t(bits) == 0)
+    return toBFloat(bits >> 16);
   return toBFloat(encode(SmallFloats::bfloat, value, false));
 }
 static __bf16 truncateDoubleToBFloat(double value) {

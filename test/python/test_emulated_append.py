@@ -1,0 +1,156 @@
+"""Appends compiled for GPUs, on the emulator: every byte that they store is the CPU's, and the oracle's."""
+
+import json
+
+import draws
+import numpy as np
+import pytest
+from test_differential import same, values
+from test_emulated import draw_device
+from test_presets import NAMES
+from test_rotation import oracle_given
+
+import kvq_mlir as kvq
+from kvq_mlir import reference
+
+I4 = "codes = i4, group = [1, 32], scale = f16"
+PER_CHANNEL = "codes = ui4, group = [32, 1], scale = f16, zero = min f16"
+
+
+def assert_same(cpu, gpu):
+    assert cpu.lengths.tolist() == gpu.lengths.tolist() and cpu.flushed.tolist() == gpu.flushed.tolist()
+    for name, array in cpu.storage().items():
+        assert same(gpu.storage()[name], array), name
+
+
+def pair(rng, shape, fmt, given=None, **parameters):
+    """A cache on this processor and one on the emulator, alike."""
+    device = draw_device(rng)
+    print(device, fmt, parameters)
+    return [kvq.Cache(*shape, kvq.Format(fmt), given=given, fill=0xFF, device=d, **parameters) for d in (None, device)]
+
+
+def run(text):
+    """The appends of a drawn case on both, and on the oracle."""
+    case = json.loads(text)
+    rng, fmt = np.random.default_rng(case["seed"]), draws.format_text(case)
+    batch, heads, dim = case["batch"], case["heads"], case["dim"]
+    ring = {name: case["storage"][name] for name in ("ring", "keep_first") if name in case["storage"]}
+    parameters = dict(dtype=case["dtype"], exact_first=case["exact_first"], **case["window"], **ring)
+    capacity = int(max(np.sum(case["appends"], axis=0)) + rng.integers(0, 9))
+    shape = (batch, heads, capacity, dim)
+    given = kvq.calibrate(rng.standard_normal((2, heads, 40, dim)).astype(np.float32), kvq.Format(fmt))
+    cpu, gpu = pair(rng, shape, fmt, given, **parameters, **draws._pages(rng, case, capacity))
+    oracle = reference.Cache(
+        reference.Format.parse(fmt), batch, heads, dim, capacity, calibration=oracle_given(given), **parameters
+    )
+    counted = "unrounded" not in fmt and bool(rng.integers(0, 2))
+    for counts in case["appends"]:
+        x = values(rng, (batch, heads, max(counts) + int(rng.integers(0, 2)), dim), case["input"])
+        for b, count in enumerate(counts):
+            x[b, :, count:] = np.nan  # padding
+        saturated = [cache.append(x, counts, count_saturated=counted) for cache in (cpu, gpu)]
+        assert not counted or np.array_equal(*saturated)
+        oracle.append(x, counts)
+    assert_same(cpu, gpu)
+    if not ring:
+        draws.check_storage(gpu, oracle)
+
+
+@pytest.mark.parametrize("case", range(12))
+def test_drawn_caches(case, rng):
+    fields = None
+    while fields is None:
+        fields = draws.draw(rng, dict(appends=str(rng.choice(["at once", "ragged"]))))
+    text = draws.complete(rng, fields)
+    print(text)
+    run(text)
+
+
+CODES = ("i2", "i3", "i4", "i5", "i6", "i8", "f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN") + tuple(
+    f"#kvq.codebook<{name}>" for name in ("nf4", "iq4_nl", "lloyd_max = 3")
+)
+
+
+@pytest.mark.parametrize("codes", CODES)
+def test_codes_of_every_kind(codes, rng):
+    """Subnormals, ties, infinities and NaN among the elements."""
+    scale = str(rng.choice(["f16", "bf16", "f32"]))
+    cpu, gpu = pair(rng, (1, 2, 40, 64), f"codes = {codes}, group = [1, 16], scale = {scale}", dtype="f32")
+    x = values(rng, (1, 2, 24, 64), "f32")
+    x[:, :, 1] *= np.float32(2.0**-140)
+    x[:, :, 2] = rng.integers(-20, 20, (1, 2, 64)) / 2
+    x[:, :, 3, rng.integers(0, 64)] = np.nan
+    x[:, :, 4, rng.integers(0, 64)] = -np.inf
+    for cache in (cpu, gpu):
+        cache.append(x)
+    assert_same(cpu, gpu)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_presets_of_engines(part, rng):
+    """A third of them in each run, in the rules of the engines themselves."""
+    for name in NAMES[part::4]:
+        if rng.random() < 2 / 3:
+            continue
+        fmt, dim = kvq.Format.preset(name), 576 if "mla" in name else 256
+        given = kvq.calibrate(rng.standard_normal((2, 2, 64, dim)).astype(np.float32), fmt)
+        cpu, gpu = (
+            kvq.Cache(1, 2, 160, dim, fmt, given=given, fill=0xFF, device=d, recent=0) for d in (None, draw_device(rng))
+        )
+        x = values(rng, (1, 2, 140, dim), "f16")
+        for cache in (cpu, gpu):
+            cache.append(x[:, :, :133])
+            cache.append(x[:, :, 133:])
+        assert_same(cpu, gpu)
+
+
+def test_packed_tokens_and_slots(rng):
+    cpu, gpu = pair(rng, (2, 2, 90, 64), PER_CHANNEL, recent=32, page=32)
+    x = rng.standard_normal((130, 2, 64)).astype(np.float32)
+    for starts in ([3, 70, 125], [0, 20, 22]):
+        for cache in (cpu, gpu):
+            cache.append(x, starts=starts)
+    assert_same(cpu, gpu)
+
+    table = rng.permutation(12).reshape(1, 12)
+    cpu, gpu = pair(rng, (1, 2, 96, 64), I4, page=8, pages=12, page_table=table)
+    slots = rng.permutation(96)
+    slots[rng.random(96) < 0.2] = -1
+    for cache in (cpu, gpu):
+        cache.store(x[:96], slots, [96])
+    assert_same(cpu, gpu)
+
+
+def test_segments_and_rows_by_token(rng):
+    parts = kvq.Segments(f"[0:64] = #kvq.format<{I4}>, [64:96] = none")
+    caches = [kvq.Cache(2, 1, 40, 96, parts, fill=0xFF, device=d, recent=5) for d in (None, draw_device(rng))]
+    x = rng.standard_normal((2, 1, 30, 96)).astype(np.float16)
+    for cache in caches:
+        cache.append(x, [30, 7])
+    assert_same(*caches)
+
+    cpu, gpu = pair(rng, (2, 3, 40, 64), I4, token_major=True)
+    x = rng.standard_normal((2, 3, 30, 64)).astype(np.float32)
+    for cache in (cpu, gpu):
+        cache.append(x, [30, 7])
+    assert_same(cpu, gpu)
+
+
+@pytest.mark.parametrize("fmt, parameters", [(PER_CHANNEL, dict(recent=32)), (I4, dict(page=16)), (I4, dict(recent=9))])
+def test_a_life(fmt, parameters, rng):
+    """Between appends a cache is cut, reordered, forked and shifted, keys turned on the way."""
+    cpu, gpu = pair(rng, (3, 2, 240, 64), fmt, exact_first=4, **parameters)
+    tables = kvq.rope_tables(240, 64)
+    for step in range(3):
+        x = rng.standard_normal((3, 2, 130, 64)).astype(np.float32)
+        counts = rng.integers(110, 130, 3) if step == 0 else rng.integers(0, 30, 3)
+        order = rng.permutation(3)
+        for cache in (cpu, gpu):
+            cache.append(x, counts)
+            cache.reorder(order)
+            if step == 1:
+                cache.fork(0, [2])
+                cache.shift(4, 32, tables)
+            cache.truncate(np.maximum(cache.lengths - 2, 4))
+        assert_same(cpu, gpu)
