@@ -30,6 +30,7 @@ void kvq::buildKernelsToNVVMPipeline(OpPassManager &pm, const std::string &chip,
   pm.addNestedPass<func::FuncOp>(createGpuLaunchSinkIndexComputationsPass());
   pm.addPass(createGpuKernelOutliningPass());
   pm.addPass(createAttachNVVMTargetPass({chip, ptx}));
+  pm.addPass(createSetMinBlocksPass());
 
   auto &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(affine::createAffineExpandIndexOpsPass());

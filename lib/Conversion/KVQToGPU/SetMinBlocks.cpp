@@ -1,0 +1,93 @@
+//===- SetMinBlocks.cpp - How many blocks share registers -----------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kvq/Conversion/Passes.h"
+
+#include "kvq/Conversion/Capabilities.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+namespace mlir::kvq {
+#define GEN_PASS_DEF_SETMINBLOCKSPASS
+#include "kvq/Conversion/Passes.h.inc"
+} // namespace mlir::kvq
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+/// Bytes of the buffers that the blocks of `kernel` have each.
+static int64_t getStaticSharedBytes(gpu::GPUFuncOp kernel) {
+  int64_t bytes = 0;
+  for (Value buffer : kernel.getWorkgroupAttributions()) {
+    auto type = cast<MemRefType>(buffer.getType());
+    bytes += type.getNumElements() *
+             llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  }
+  return bytes;
+}
+
+/// How many blocks with so many bytes of shared memory a multiprocessor of the
+/// chip has room for.
+static int64_t countBlocks(const GPUChip &chip, int64_t bytes) {
+  // Each block takes a little more, and one may have all but that.
+  constexpr int64_t kReserved = 1024;
+  return (chip.maxSharedBytes + kReserved) / (bytes + kReserved);
+}
+
+/// For how many of `fitting` blocks registers are to suffice. Two of 128
+/// threads have as many each as a thread can; a third takes a third of them
+/// away, which is worth it where memory has room for more than these.
+static int64_t chooseMinBlocks(int64_t fitting) {
+  return fitting > 3 ? 3 : std::min<int64_t>(fitting, 2);
+}
+
+namespace {
+
+struct SetMinBlocksPass : kvq::impl::SetMinBlocksPassBase<SetMinBlocksPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      return failed(setMinBlocks(launch)) ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult setMinBlocks(gpu::LaunchFuncOp launch) {
+    APInt dynamicBytes;
+    Value size = launch.getDynamicSharedMemorySize();
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(
+        launch, launch.getKernelAttr());
+    if (!size || !kernel || !matchPattern(size, m_ConstantInt(&dynamicBytes)))
+      return success();
+    auto targets = kernel->getParentOfType<gpu::GPUModuleOp>().getTargetsAttr();
+    if (!targets)
+      return success();
+    // The chip with the most blocks is the one that shares registers the most.
+    int64_t blocks = 1;
+    for (auto target : targets.getAsRange<NVVM::NVVMTargetAttr>()) {
+      FailureOr<GPUTarget> known =
+          GPUTarget::get([&] { return emitError(launch.getLoc()); }, target);
+      if (failed(known))
+        return failure();
+      blocks = std::max(
+          blocks, countBlocks(*known->chip, dynamicBytes.getSExtValue() +
+                                                getStaticSharedBytes(kernel)));
+    }
+    kernel->setAttr(
+        NVVM::NVVMDialect::getMinctasmAttrName(),
+        Builder(&getContext()).getI32IntegerAttr(chooseMinBlocks(blocks)));
+    return success();
+  }
+};
+
+} // namespace
