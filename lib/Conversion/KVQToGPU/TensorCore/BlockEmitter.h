@@ -125,9 +125,8 @@ private:
   WarpState emitSteps(Value first, WarpState state);
   WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
 
-  // Copies.cpp: from the cache to the ring, and scales to registers.
+  // Copies.cpp: from the cache to the ring.
   SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
-  void locateRows(SideRows &side);
   void planCopies(SideRows &side);
   void planLoads(SideRows &side);
   int64_t getLaneRows(const SidePlan &plan) const;
@@ -140,14 +139,15 @@ private:
   Value addChunk(Value first, const SideRows &side, Value chunk);
   Value locateStep(const SideRows &side, const Step &step, Value base,
                    Value pageBytes, int64_t stride, int64_t rowTokens = 1);
+  Value getRow(const SideRows &side, Value token);
+
+  // Scales.cpp: scales and zeros of tokens to registers.
   TokenScales loadScales(const SideRows &side, const Step &step);
   TokenScales loadGuardedScales(const SideRows &side, const Step &step,
                                 int64_t firstToken, int64_t count);
   PerToken loadWhole(const SideRows &side, const Step &step, bool zeros);
   PerToken loadGuarded(const SideRows &side, const Step &step, bool zeros,
                        int64_t firstToken, int64_t count);
-  Value getRow(const SideRows &side, Value token);
-  Value isWithin(int64_t number, Value first, Value last);
 
   // Unpack.cpp: words of codes to pairs of f16.
   /// Two pairs as columns of products with `element`: of f16, or as the sum of
@@ -178,6 +178,7 @@ private:
                          Value begin, int64_t fragment);
   Value applyVariants(Value score, int64_t token, int64_t column, Value begin);
   Value getToken(Value begin, int64_t laneToken);
+  Value isWithin(int64_t number, Value first, Value last);
   void hideScores(SmallVector<FragmentC> &scores, Value begin);
 
   // Softmax.cpp: scores to probabilities.

@@ -291,8 +291,8 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
   // Exact windows are short, and their rings are not to keep other blocks away.
-  bool isWindow = keyRegion != TokenRegion::Codes ||
-                  valueRegion != TokenRegion::Codes;
+  bool isWindow =
+      keyRegion != TokenRegion::Codes || valueRegion != TokenRegion::Codes;
   std::array<int64_t, 3> lengths = {64, 32, 16};
   if (isWindow)
     lengths = {16, 32, 64};
