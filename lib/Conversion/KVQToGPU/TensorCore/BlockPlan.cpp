@@ -290,7 +290,13 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
   const SidePlan &first = followsValues ? plan.value : plan.key;
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
-  for (int64_t tokens : {64, 32, 16}) {
+  // Exact windows are short, and their rings are not to keep other blocks away.
+  bool isWindow = keyRegion != TokenRegion::Codes ||
+                  valueRegion != TokenRegion::Codes;
+  std::array<int64_t, 3> lengths = {64, 32, 16};
+  if (isWindow)
+    lengths = {16, 32, 64};
+  for (int64_t tokens : lengths) {
     plan.stepTokens = tokens;
     if (plan.getSharedBytes() <= maxSharedBytes && fitsPages(tokens) &&
         fitsLanes(tokens))
