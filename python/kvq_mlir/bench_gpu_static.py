@@ -212,13 +212,21 @@ def _notes() -> str:
     )
 
 
+def _measured_as_json(m: Measured) -> dict:
+    return asdict(m) | {"limit": m.limit}
+
+
+def _as_json(step: Step) -> dict:
+    return asdict(step) | {"attention": [_measured_as_json(m) for m in step.attention]}
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Measures and prints; `InputError` for arguments that are out of range, and where ptxas is missing."""
     gpus = _gpus(arguments.gpus)
     if arguments.cubin:
         measured = measure_cubin(arguments, gpus)
         if arguments.json:
-            print(json.dumps([asdict(m) | {"limit": m.limit} for m in measured], indent=2))
+            print(json.dumps([_measured_as_json(m) for m in measured], indent=2))
             return
         print(f"{measured[0].kernel}\n\n{COLUMNS}")
         for m in measured:
@@ -228,7 +236,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     steps = _steps(arguments, gpus)
     if arguments.json:
-        print(json.dumps([asdict(step) for step in steps], indent=2))
+        print(json.dumps([_as_json(step) for step in steps], indent=2))
         return
     print(
         f"Attention of a decode step: {BATCH} sequences, {KV_HEADS} KV heads of {arguments.queries} query heads, head dim "

@@ -87,22 +87,20 @@ def test_codes_of_every_kind(codes, rng):
     assert_same(cpu, gpu)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_presets_of_engines(part, rng):
-    """A third of them in each run, in the rules of the engines themselves."""
-    for name in NAMES[part::4]:
-        if rng.random() < 2 / 3:
-            continue
-        fmt, dim = kvq.Format.preset(name), 576 if "mla" in name else 256
+def test_presets_of_engines(rng):
+    """Some of them in each run: they have the rules of the engines."""
+    for name in rng.choice(NAMES, 10, replace=False).tolist():
+        fmt, dim = kvq.Format.preset(name), 576 if "mla" in name else 128
+        dtype = "bf16" if "mla" in name else "f16"  # the last channels of such rows are bf16
         given = kvq.calibrate(rng.standard_normal((2, 2, 64, dim)).astype(np.float32), fmt)
-        cpu, gpu = (
-            kvq.Cache(1, 2, 160, dim, fmt, given=given, fill=0xFF, device=d, recent=0) for d in (None, draw_device(rng))
-        )
-        x = values(rng, (1, 2, 140, dim), "f16")
-        for cache in (cpu, gpu):
-            cache.append(x[:, :, :133])
-            cache.append(x[:, :, 133:])
-        assert_same(cpu, gpu)
+        devices = (None, draw_device(rng))
+        print(name, devices[1])
+        caches = [kvq.Cache(1, 2, 100, dim, fmt, dtype, given=given, fill=0xFF, device=d) for d in devices]
+        x = values(rng, (1, 2, 100, dim), "f16")
+        for cache in caches:
+            cache.append(x[:, :, :37])
+            cache.append(x[:, :, 37:])
+        assert_same(*caches)
 
 
 def test_packed_tokens_and_slots(rng):
