@@ -157,3 +157,28 @@ def test_errors(capsys, tmp_path):
     ):
         assert main(["bench", "gpu-static", *arguments]) != 0
         assert message in capsys.readouterr().err
+
+
+# Warp instructions for 32 bytes of codes, in the loop's hot blocks and in all of it, pages included.
+LIMITS = {
+    "f16": (0.8, 1.0),
+    "i8, per token, bias": (1.3, 1.6),
+    "i8, per token": (1.55, 1.85),
+    "f8E4M3FN, per token": (1.3, 1.7),
+    "i4, per token": (2.6, 3.2),
+    "i2, per token": (5, 6),
+}
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", LIMITS)
+def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
+    gpus = "H200" if name.startswith("f8E4M3FN") else "A100,H200"
+    assert main(["bench", "gpu-static", "--gpus", gpus, "--formats", name, "--json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)
+    hot, whole = LIMITS[name]
+    for kernel in step["attention"]:
+        assert kernel["hot_per_32_bytes"] <= hot and kernel["whole_per_32_bytes"] <= whole, kernel
+        assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
+        assert kernel["loop_bytes"] <= 16 * 1024 and kernel["bytes_in_flight"] >= 24 * 1024, kernel
+        assert kernel["narrow_loads"] <= 2, kernel  # the pages of keys and of values

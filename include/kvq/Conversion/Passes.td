@@ -395,8 +395,9 @@ def SetMinBlocksPass : Pass<"kvq-set-min-blocks", "::mlir::ModuleOp"> {
     Blocks whose dynamic shared memory leaves room for few of them on a multiprocessor need
     not share its registers among more. The assembler does not know of memory that a
     launch asks for, and may spill registers to make room for blocks that never come: so
-    a kernel that is launched with such memory says for how many registers are to suffice:
-    1 or 2, as many as fit, and 3 where more than 3 do.
+    a kernel that is launched with such memory says for how many
+    registers are to suffice: 1 or 2, as many as fit. Where more than 3 do, the assembler
+    chooses.
 
     Of test/Conversion/KVQToGPU/set-min-blocks.mlir, abridged:
 

@@ -40,13 +40,6 @@ static int64_t countBlocks(const GPUChip &chip, int64_t bytes) {
   return (chip.maxSharedBytes + kReserved) / (bytes + kReserved);
 }
 
-/// For how many of `fitting` blocks registers are to suffice. Two of 128
-/// threads have as many each as a thread can; a third takes a third of them
-/// away, which is worth it where memory has room for more than these.
-static int64_t chooseMinBlocks(int64_t fitting) {
-  return fitting > 3 ? 3 : std::min<int64_t>(fitting, 2);
-}
-
 namespace {
 
 struct SetMinBlocksPass : kvq::impl::SetMinBlocksPassBase<SetMinBlocksPass> {
@@ -83,9 +76,13 @@ private:
           blocks, countBlocks(*known->chip, dynamicBytes.getSExtValue() +
                                                 getStaticSharedBytes(kernel)));
     }
-    kernel->setAttr(
-        NVVM::NVVMDialect::getMinctasmAttrName(),
-        Builder(&getContext()).getI32IntegerAttr(chooseMinBlocks(blocks)));
+    // Two blocks of 128 threads have as many registers as threads can have.
+    // Where memory has room for several, the assembler weighs them itself.
+    constexpr int64_t kFewBlocks = 3, kMostBlocks = 2;
+    if (blocks <= kFewBlocks)
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      Builder(&getContext())
+                          .getI32IntegerAttr(std::min(blocks, kMostBlocks)));
     return success();
   }
 };

@@ -19,7 +19,7 @@ module attributes {gpu.container_module} {
     gpu.func @large() workgroup(%rows: memref<1024xf32, #gpu.address_space<workgroup>>) kernel {
       gpu.return
     }
-    // CHECK:      gpu.func @small() kernel attributes {nvvm.minctasm = 3 : i32}
+    // CHECK:      gpu.func @small() kernel {
     gpu.func @small() kernel {
       gpu.return
     }
