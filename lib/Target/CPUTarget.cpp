@@ -90,6 +90,16 @@ static llvm::Error checkNames(const CPUTarget &target,
   return llvm::Error::success();
 }
 
+/// Without the instructions that round to bf16 and flush what is subnormal on
+/// the way, whatever the processor's mode: what is stored keeps it (rule R1).
+static std::string withoutFlushing(const llvm::Triple &triple,
+                                   llvm::StringRef features) {
+  if (!triple.isX86())
+    return features.str();
+  llvm::StringRef comma = features.empty() ? "" : ",";
+  return (features + comma + "-avx512bf16,-avxneconvert").str();
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 CPUTarget::createTargetMachine() const {
   initializeTargets();
@@ -109,8 +119,9 @@ CPUTarget::createTargetMachine() const {
     return std::move(unknown);
   // Default options: no fast-math beyond the flags of single instructions.
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      parsedTriple, cpu, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      parsedTriple, cpu, withoutFlushing(parsedTriple, features),
+      llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate code for " + triple);
   return std::move(machine);

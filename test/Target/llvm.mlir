@@ -16,7 +16,7 @@
 // CHECK: "target-cpu"="haswell"
 
 // FEATURES: "target-cpu"="x86-64"
-// FEATURES-SAME: "target-features"="+avx,+f16c"
+// FEATURES-SAME: "target-features"="+avx,+f16c,-avx512bf16,-avxneconvert"
 func.func @append(%tokens: tensor<1x2x?x64xf32>, %cache: !cache,
                   %lengths: tensor<1xi64>) -> !cache {
   %0 = kvq.append ins(%tokens : tensor<1x2x?x64xf32>)

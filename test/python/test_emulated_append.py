@@ -152,3 +152,36 @@ def test_a_life(fmt, parameters, rng):
                 cache.shift(4, 32, tables)
             cache.truncate(np.maximum(cache.lengths - 2, 4))
         assert_same(cpu, gpu)
+
+
+def test_bf16_metadata_keeps_what_is_subnormal():
+    """x86 has an instruction to bf16 that flushes it, and LLVM passes a chosen bf16 through it."""
+    case = {
+        "appends": [[41]],
+        "dim": 128,
+        "layout": "row",
+        "range": "search<3>",
+        "center": "bf16",
+        "heads": 2,
+        "splits": 1,
+        "rotate": "",
+        "rule": "quotient = reciprocal",
+        "dtype": "f32",
+        "group": "1, *",
+        "span": "",
+        "causal": False,
+        "storage": {"page": 2, "given": True},
+        "q_len": 2,
+        "exact_first": 0,
+        "rope": "post",
+        "zero": "point bf16",
+        "side": "values",
+        "codes": "ui3",
+        "window": {},
+        "input": "bf16",
+        "scale": "bf16",
+        "ratio": 1,
+        "batch": 1,
+        "seed": 465796396,
+    }
+    run(json.dumps(case))
