@@ -195,3 +195,13 @@ def test_orders_change_nothing(rng):
         kvq.attention(q, k.compiled, v.compiled, device=kvq.Emulator(order=order, seed=3), splits=2) for order in ORDERS
     ]
     assert all(np.array_equal(outs[0], out) for out in outs[1:])
+
+
+def test_without_codes_there_are_no_pages(rng):
+    """A sequence whose tokens are all recent has no page, and a table may have no entry."""
+    k = Side(KEY_FORMATS["i4 by 128 tokens, 16 channels"], 1, 1, 68, 64, recent=20, page=256)
+    v = Side(FORMATS["i8"], 1, 1, 68, 64, page=64)
+    for side in (k, v):
+        side.append(rng.standard_normal((1, 1, 40, 64)).astype(np.float16), [40])
+    q = rng.standard_normal((1, 4, 1, 64)).astype(np.float32)
+    check(q, k, v, draw_device(rng), {})

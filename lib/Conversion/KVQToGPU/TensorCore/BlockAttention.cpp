@@ -242,13 +242,20 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
 }
 
 void BlockEmitter::emit() {
-  if (rows <= kFragmentRows)
-    return emitRowTile(w.i32(0));
-  w.buildFor(w.i32(0), w.i32(rows), w.i32(kFragmentRows), {},
-             [&](Value firstRow, ValueRange) -> SmallVector<Value> {
-               emitRowTile(firstRow);
-               return {};
-             });
+  auto emitTiles = [&]() -> SmallVector<Value> {
+    if (rows <= kFragmentRows) {
+      emitRowTile(w.i32(0));
+      return {};
+    }
+    w.buildFor(w.i32(0), w.i32(rows), w.i32(kFragmentRows), {},
+               [&](Value firstRow, ValueRange) -> SmallVector<Value> {
+                 emitRowTile(firstRow);
+                 return {};
+               });
+    return {};
+  };
+  // No token has no page either. All threads agree.
+  w.buildIf(w.compare(arith::CmpIPredicate::slt, begin, end), {}, emitTiles);
 }
 
 static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
