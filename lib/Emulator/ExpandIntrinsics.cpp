@@ -75,7 +75,7 @@ struct Modifiers {
 } // namespace
 
 /// Takes the modifiers out of a name, and the type at its end. Fails for what
-/// is not implemented, such as other rounding modes.
+/// PTX has and no kernel here uses, such as other rounding modes.
 static bool takeModifiers(StringRef name, Modifiers &modifiers,
                           std::string &operation) {
   llvm::SmallVector<StringRef, 6> parts;

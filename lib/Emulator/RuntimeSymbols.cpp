@@ -9,8 +9,9 @@
 
 #include "SmallFloats.h"
 
-#include <cmath>
+#include "kvq/Runtime/BFloat.h"
 
+using namespace mlir::kvq;
 using namespace mlir::kvq::emulator;
 
 // As code generation calls them: in the registers of floating point numbers.
@@ -26,14 +27,6 @@ static _Float16 truncateToHalf(float value) {
 static _Float16 truncateDoubleToHalf(double value) {
   return toHalf(encode(SmallFloats::half, value, false));
 }
-static __bf16 truncateToBFloat(float value) {
-  // LLVM passes bf16 through f32 where this machine has no instruction for it:
-  // what was one comes back as it was, NaN too.
-  uint32_t bits = llvm::bit_cast<uint32_t>(value);
-  if (std::isnan(value) && uint16_t(bits) == 0)
-    return toBFloat(bits >> 16);
-  return toBFloat(encode(SmallFloats::bfloat, value, false));
-}
 static __bf16 truncateDoubleToBFloat(double value) {
   return toBFloat(encode(SmallFloats::bfloat, value, false));
 }
@@ -44,7 +37,7 @@ mlir::kvq::emulator::getRuntimeSymbols() {
       {"__extendhfsf2", reinterpret_cast<void *>(&extendHalf)},
       {"__truncsfhf2", reinterpret_cast<void *>(&truncateToHalf)},
       {"__truncdfhf2", reinterpret_cast<void *>(&truncateDoubleToHalf)},
-      {"__truncsfbf2", reinterpret_cast<void *>(&truncateToBFloat)},
+      {"__truncsfbf2", reinterpret_cast<void *>(&runtime::truncateToBFloat)},
       {"__truncdfbf2", reinterpret_cast<void *>(&truncateDoubleToBFloat)},
   };
   return symbols;

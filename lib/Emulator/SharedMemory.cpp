@@ -117,6 +117,15 @@ void SharedMemory::recordWrite(Word &word, const Access &access) {
   last.bytes = bytes;
 }
 
+void SharedMemory::checkOrdered(Thread &thread, const Site &site, uint32_t word,
+                                const Access &access,
+                                llvm::ArrayRef<Access> earlier,
+                                bool areWrites) {
+  for (const Access &other : earlier)
+    if (conflicts(other, access))
+      failInRace(thread, site, word, access, other, areWrites);
+}
+
 /// Calls `visit` with each word that an access touches, and its bytes there.
 template <typename Visit>
 static void forEachWord(uint64_t offset, uint32_t bytes, Visit visit) {
@@ -146,9 +155,7 @@ char *SharedMemory::read(Thread &thread, const Site &site, uint64_t offset,
                  "unwritten: nobody has written shared memory at " +
                      llvm::Twine(4 * index + llvm::countr_zero(missing)));
     access.bytes = mask;
-    for (const Access &earlier : word.writes)
-      if (conflicts(earlier, access))
-        failInRace(thread, site, index, access, earlier, true);
+    checkOrdered(thread, site, index, access, word.writes, true);
     recordRead(word, access);
   });
   return host;
@@ -165,12 +172,8 @@ char *SharedMemory::write(Thread &thread, const Site &site, uint64_t offset,
     Word &word = words[index];
     checkLanded(thread, site, index, mask);
     access.bytes = mask;
-    for (const Access &earlier : word.writes)
-      if (conflicts(earlier, access))
-        failInRace(thread, site, index, access, earlier, true);
-    for (const Access &earlier : word.reads)
-      if (conflicts(earlier, access))
-        failInRace(thread, site, index, access, earlier, false);
+    checkOrdered(thread, site, index, access, word.writes, true);
+    checkOrdered(thread, site, index, access, word.reads, false);
     recordWrite(word, access);
     written[index] |= mask;
   });

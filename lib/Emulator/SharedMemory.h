@@ -76,6 +76,10 @@ private:
   [[noreturn]] void failInRace(Thread &thread, const Site &site, uint32_t word,
                                const Access &access, const Access &earlier,
                                bool earlierIsWrite);
+  /// Fails in a race with one of `earlier`, the accesses of a kind to a word.
+  void checkOrdered(Thread &thread, const Site &site, uint32_t word,
+                    const Access &access, llvm::ArrayRef<Access> earlier,
+                    bool areWrites);
   void recordRead(Word &word, const Access &access) const;
   static void recordWrite(Word &word, const Access &access);
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/IR/KVQ.h"
+#include "Operands.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -66,18 +66,9 @@ LogicalResult BlockAttentionOp::verify() {
     if (state && cast<ShapedType>(state.getType()).getDimSize(0) != rows)
       return emitOpError("expected a maximum, a sum and slopes for ")
              << rows << " rows, got " << state.getType();
-  int64_t queryTokens = getQueryTokens();
-  if (queryTokens < 1 || rows % queryTokens != 0)
-    return emitOpError("expected query_tokens that divide the ")
-           << rows << " rows, got " << queryTokens;
-  if (IntegerAttr window = getWindowAttr(); window && window.getInt() < 1)
-    return emitOpError("expected a window of at least 1 token, got ")
-           << window.getInt();
-  if (IntegerAttr first = getWindowFirstAttr();
-      first && (first.getInt() < 0 || !getWindow()))
-    return emitOpError("expected window_first of at least 0, with a window, "
-                       "got ")
-           << first.getInt();
+  if (failed(verifyQueryTokens(*this, rows, getQueryTokens(), getWindowAttr(),
+                               getWindowFirstAttr())))
+    return failure();
   if (bool needsPosition = getSlopes() || hidesByPosition();
       needsPosition != bool(getPosition()))
     return emitOpError("expected a position with slopes, causal or a window, "

@@ -68,6 +68,22 @@ static bool hasIntegerCodes(CacheType cache) {
   });
 }
 
+LogicalResult kvq::verifyQueryTokens(Operation *op, int64_t rows,
+                                     int64_t queryTokens, IntegerAttr window,
+                                     IntegerAttr windowFirst) {
+  if (queryTokens < 1 || rows % queryTokens != 0)
+    return op->emitOpError("expected query_tokens that divide the ")
+           << rows << " rows, got " << queryTokens;
+  if (window && window.getInt() < 1)
+    return op->emitOpError("expected a window of at least 1 token, got ")
+           << window.getInt();
+  if (windowFirst && (windowFirst.getInt() < 0 || !window))
+    return op->emitOpError("expected window_first of at least 0, with a "
+                           "window, got ")
+           << windowFirst.getInt();
+  return success();
+}
+
 LogicalResult kvq::verifyQueryCodes(Operation *op, TypeAttr queryCodes,
                                     CacheType key, CacheType value) {
   if (!queryCodes)

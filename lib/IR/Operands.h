@@ -37,6 +37,12 @@ LogicalResult verifyFlushed(Operation *op, StringRef name, CacheType cache,
 LogicalResult verifyPageTable(Operation *op, StringRef name, CacheType cache,
                               Value table);
 
+/// Rows are those of whole query tokens; a window, if there is one, has a
+/// token, and no `windowFirst` is without one.
+LogicalResult verifyQueryTokens(Operation *op, int64_t rows,
+                                int64_t queryTokens, IntegerAttr window,
+                                IntegerAttr windowFirst);
+
 /// `query_codes`, if given, is i8 or i16 and goes with integer codes on one
 /// side at least; null caches are not known yet.
 LogicalResult verifyQueryCodes(Operation *op, TypeAttr queryCodes,

@@ -23,19 +23,10 @@ MutableOperandRange PartialAttentionOp::getDpsInitsMutable() {
 }
 
 /// The query tokens that rows are of, and where they stand.
-static LogicalResult verifyQueryTokens(PartialAttentionOp op, int64_t rows) {
-  int64_t queryTokens = op.getQueryTokens();
-  if (queryTokens < 1 || rows % queryTokens != 0)
-    return op.emitOpError("expected query_tokens that divide the ")
-           << rows << " rows, got " << queryTokens;
-  if (IntegerAttr window = op.getWindowAttr(); window && window.getInt() < 1)
-    return op.emitOpError("expected a window of at least 1 token, got ")
-           << window.getInt();
-  if (IntegerAttr first = op.getWindowFirstAttr();
-      first && (first.getInt() < 0 || !op.getWindow()))
-    return op.emitOpError("expected window_first of at least 0, with a window, "
-                          "got ")
-           << first.getInt();
+static LogicalResult verifyPositions(PartialAttentionOp op, int64_t rows) {
+  if (failed(verifyQueryTokens(op, rows, op.getQueryTokens(),
+                               op.getWindowAttr(), op.getWindowFirstAttr())))
+    return failure();
   bool needsPosition = op.getSlopes() || op.hidesByPosition();
   if (needsPosition && !op.getPosition())
     return op.emitOpError(
@@ -86,7 +77,7 @@ LogicalResult PartialAttentionOp::verify() {
         cast<RankedTensorType>(perRow.getType()).getDimSize(0) != rows)
       return emitOpError("expected ")
              << name << " for " << rows << " rows, got " << perRow.getType();
-  if (failed(verifyQueryTokens(*this, rows)))
+  if (failed(verifyPositions(*this, rows)))
     return failure();
   if (Value mask = getMask()) {
     auto type = cast<RankedTensorType>(mask.getType());

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -64,4 +65,16 @@ llvm::Error DiagnosticCollector::takeError(const llvm::Twine &fallback) {
   std::string text = StringRef(errors).rtrim().str();
   errors.clear();
   return llvm::createStringError(text);
+}
+
+int kvq::finishTool(llvm::StringRef name, llvm::Error error) {
+  if (!error)
+    return 0;
+  // What comes from the compiler has its place and severity; the rest is ours.
+  std::string text = llvm::toString(std::move(error));
+  if (llvm::StringRef(text).contains("error: "))
+    llvm::errs() << text << "\n";
+  else
+    llvm::WithColor::error(llvm::errs(), name) << text << "\n";
+  return 1;
 }

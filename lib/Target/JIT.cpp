@@ -7,6 +7,7 @@
 
 #include "kvq/Target/JIT.h"
 
+#include "kvq/Runtime/BFloat.h"
 #include "kvq/Target/Compile.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -63,20 +64,6 @@ static llvm::StringMap<unsigned> addEntries(llvm::Module &module) {
   return numArguments;
 }
 
-/// What LLVM calls for a bf16 that it has passed through an f32, where the
-/// processor has no instruction for that (libgcc has it from version 13 on).
-/// What was a bf16 comes back as it was.
-static __bf16 truncateToBFloat(float value) {
-  constexpr unsigned kDroppedBits = 16;
-  uint32_t bits = llvm::bit_cast<uint32_t>(value);
-  constexpr uint32_t kKeptMantissa = 0x7f0000, kQuiet = 0x400000;
-  if (value == value) // to the nearest, ties to even
-    bits += (1u << (kDroppedBits - 1)) - 1 + (bits >> kDroppedBits & 1);
-  else if ((bits & kKeptMantissa) == 0) // a NaN stays one
-    bits |= kQuiet;
-  return llvm::bit_cast<__bf16>(uint16_t(bits >> kDroppedBits));
-}
-
 static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
 createLinker(const llvm::TargetMachine &machine) {
   return llvm::orc::LLJITBuilder()
@@ -114,7 +101,8 @@ JIT::create(ModuleOp module, const CPUTarget &target, Symbols symbols) {
   if (llvm::Error error = jit->addSymbols(symbols))
     return std::move(error);
   if (llvm::Error error = jit->addSymbols(
-          {{"__truncsfbf2", reinterpret_cast<void *>(&truncateToBFloat)}}))
+          {{"__truncsfbf2",
+            reinterpret_cast<void *>(&runtime::truncateToBFloat)}}))
     return std::move(error);
   if (usesOpenMP)
     if (llvm::Error error = jit->addOpenMP())

@@ -78,8 +78,8 @@ def output_array(out: Any, shape: tuple[int, ...], device: Device | None = None,
 
 
 def check_threads(threads: int, device: object | None = None) -> None:
-    """Raises `Error` for fewer threads than one, and for several with a device, which has its own."""
+    """Raises `Error` for fewer threads than one, and for several on a GPU, which has its own."""
     if threads < 1:
         raise _kvq.Error(f"expected at least 1 thread, got {threads}")
     if device is not None and threads != 1:
-        raise _kvq.Error(f"expected 1 thread with a device, which has its own, got {threads}")
+        raise _kvq.Error(f"threads are of a processor: expected none on a GPU, got {threads}")

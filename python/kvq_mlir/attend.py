@@ -199,14 +199,6 @@ def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
     return check_rope(rope, style, channels, longest, f"{longest} tokens")
 
 
-def _check_for_gpu(threads: int, query_tile: int | None) -> None:
-    """`Error` for what is for processors."""
-    if threads != 1:
-        raise _kvq.Error(f"threads are of a processor: expected none on a GPU, got {threads}")
-    if query_tile not in (None, 1):
-        raise _kvq.Error(f"a block of a GPU has one query token: expected no query_tile, got {query_tile}")
-
-
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -291,7 +283,7 @@ def attention(
     _check_shapes(q, k, values)
     if splits is not None and splits < 1:
         raise _kvq.Error(f"expected at least 1 split, got {splits}")
-    check_threads(threads)
+    check_threads(threads, device)
     if schedule is not None:
         check_type("schedule", schedule, Schedule)
     if schedule is not None and splits is not None:
@@ -302,7 +294,8 @@ def attention(
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
     if device is not None:
-        _check_for_gpu(threads, query_tile)
+        if query_tile not in (None, 1):
+            raise _kvq.Error(f"a block of a GPU has one query token: expected no query_tile, got {query_tile}")
         query_tile = 1
     if query_tile is None:
         query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim))
@@ -360,8 +353,5 @@ def attention(
     arguments += [array for array in extra.values() if array is not None]
     arguments += tables
     arguments += [out] if lse is None else [out, lse]
-    if threads == 1:
-        compiled.invoke("attention", tuple(arguments))
-    else:
-        compiled.invoke("attention", tuple(arguments), threads)
+    compiled.invoke("attention", tuple(arguments), None if threads == 1 else threads)
     return out if lse is None else (out, lse)

@@ -7,11 +7,10 @@ import threading
 
 import numpy as np
 import pytest
-from test_attention_variants import NAMES, PER_CHANNEL, PER_TOKEN, filled, random_variant
+from test_attention_variants import NAMES, PER_CHANNEL, PER_TOKEN, compare, filled, random_variant
 from test_differential import DTYPES, FLOATS, fill, random_format, random_sides
 
 import kvq_mlir as kvq
-from kvq_mlir import reference
 from kvq_mlir.devices import ORDERS
 from kvq_mlir.metrics import relative_l2
 
@@ -28,19 +27,7 @@ def draw_device(rng):
 
 def check(q, k, v, device, arguments, splits=None):
     """Compiled against the oracle, output and lse."""
-    expected, expected_lse = reference.attention(q, k.oracle, v.oracle, return_lse=True, **arguments)
-    out = np.full(expected.shape, np.nan, np.float32)
-    found, lse = kvq.attention(
-        q, k.compiled, v.compiled, out=out, splits=splits, return_lse=True, device=device, **arguments
-    )
-    assert found is out
-    assert np.array_equal(np.isneginf(lse), np.isneginf(expected_lse))
-    seen = np.isfinite(expected_lse)
-    assert np.all(np.abs(lse[seen] - expected_lse[seen]) <= 2e-3 * (1 + np.abs(expected_lse[seen])))
-    for b in range(len(q)):
-        error = relative_l2(out[b], expected[b])
-        assert error <= TOLERANCE, f"sequence {b}: relative L2 {error}"
-    return out
+    return compare(q, k, v, arguments, TOLERANCE, 2e-3, device=device, splits=splits)
 
 
 @pytest.mark.parametrize("case", range(6))

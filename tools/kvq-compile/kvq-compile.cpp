@@ -7,6 +7,7 @@
 
 #include "kvq/Target/CPUTarget.h"
 #include "kvq/Target/Compile.h"
+#include "kvq/Target/Diagnostics.h"
 #include "kvq/Target/GPU.h"
 #include "kvq/Target/Signature.h"
 
@@ -18,7 +19,6 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
-#include "llvm/Support/WithColor.h"
 
 namespace cl = llvm::cl;
 using namespace mlir;
@@ -377,14 +377,5 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Compiles modules over kvq caches\n");
-  llvm::Error error = compile();
-  if (!error)
-    return 0;
-  // What comes from the compiler has its place and severity; the rest is ours.
-  std::string text = llvm::toString(std::move(error));
-  if (llvm::StringRef(text).contains("error: "))
-    llvm::errs() << text << "\n";
-  else
-    llvm::WithColor::error(llvm::errs(), "kvq-compile") << text << "\n";
-  return 1;
+  return kvq::finishTool("kvq-compile", compile());
 }

@@ -9,6 +9,7 @@
 
 #include "kvq/Emulator/Emulator.h"
 #include "kvq/Target/Compile.h"
+#include "kvq/Target/Diagnostics.h"
 #include "kvq/Target/GPU.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -17,7 +18,6 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/WithColor.h"
 
 namespace cl = llvm::cl;
 using namespace mlir;
@@ -209,14 +209,5 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Runs GPU kernels on the CPU\n");
-  llvm::Error error = emulate();
-  if (!error)
-    return 0;
-  // What comes from the compiler has its place and severity; the rest is ours.
-  std::string text = llvm::toString(std::move(error));
-  if (llvm::StringRef(text).contains("error: "))
-    llvm::errs() << text << "\n";
-  else
-    llvm::WithColor::error(llvm::errs(), "kvq-emulate") << text << "\n";
-  return 1;
+  return kvq::finishTool("kvq-emulate", emulate());
 }

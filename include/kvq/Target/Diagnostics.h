@@ -37,6 +37,10 @@ private:
   ScopedDiagnosticHandler handler;
 };
 
+/// What a tool of that name ends with: prints the error, if there is one, and
+/// returns the exit status.
+int finishTool(llvm::StringRef name, llvm::Error error);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_TARGET_DIAGNOSTICS_H

@@ -93,12 +93,12 @@ def loops(code: list[Instruction]) -> list[Loop]:
             if head in dominators[index]:
                 body, ends = bodies.setdefault(head, ({head}, []))
                 ends.append(index)
-                todo = [index]
-                while todo:
-                    at = todo.pop()
+                pending = [index]
+                while pending:
+                    at = pending.pop()
                     if at not in body:
                         body.add(at)
-                        todo += before[at]
+                        pending += before[at]
 
     def instructions(numbers: Iterable[int]) -> list[Instruction]:
         return [i for number in sorted(numbers) for i in code[graph[number].begin : graph[number].end]]

@@ -187,8 +187,7 @@ void BlockEmitter::setVisibleTokens(Value firstRow) {
     visibleBegin[column] = begin;
     visibleEnd[column] = end;
     if (position) {
-      Value token = arith::RemUIOp::create(w.builder, w.loc, row,
-                                           w.i32(op.getQueryTokens()));
+      Value token = w.remUnsigned(row, op.getQueryTokens());
       positions[column] = w.add(position, token);
     }
     if (op.getCausal())

@@ -88,20 +88,29 @@ struct QueryColumns {
   PerColumn zeros;
 };
 
+/// The rows of a storage component, of the block's sequence and head.
+struct ComponentRows {
+  Type elementType;
+  /// i64 address of the first row; in a pool of the head's first row of all.
+  Value base;
+  /// Of a pool, i64 bytes from page to page.
+  Value pageBytes;
+  /// Bytes from row to row, and tokens that one is for.
+  int64_t stride = 0, rowTokens = 1;
+  /// What divides the address of the first of a lane's tokens in a whole step.
+  int64_t alignment = 1;
+
+  int64_t getElementBytes() const {
+    return elementType.getIntOrFloatBitWidth() / 8;
+  }
+};
+
 /// One side of the block's cache.
 struct SideRows {
   const SidePlan *plan;
-  /// Components: codes or exact tokens, scales, zeros.
-  Value rows, scales, zeros, pages;
-  /// i64 addresses of the first row of the sequence and head, or of the head's
-  /// first row in a pool.
-  Value rowBase, scaleBase, zeroBase;
-  /// Of pools, i64 bytes from page to page.
-  Value pageBytes, scalePageBytes, zeroPageBytes;
-  /// Bytes from token to token.
-  int64_t rowStride = 0, scaleStride = 0, zeroStride = 0;
-  /// Of the first scale of a lane's tokens in a whole step.
-  int64_t scaleAlignment = 1, zeroAlignment = 1;
+  /// Codes or exact tokens, and where the plan has them scales and zeros.
+  ComponentRows rows, scales, zeros;
+  Value pages;
   /// Where the lane's chunks of 16 bytes go, for each of its copies of a step.
   SmallVector<SlotPlace> copyPlaces;
   /// Where the lane's loads are, for each row of the ones that share 128 bytes,
@@ -127,6 +136,8 @@ private:
 
   // Copies.cpp: from the cache to the ring.
   SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
+  ComponentRows locateComponent(const SidePlan &plan, Value component,
+                                int64_t rowTokens, bool isPool);
   void planCopies(SideRows &side);
   void planLoads(SideRows &side);
   int64_t getLaneRows(const SidePlan &plan) const;
@@ -137,17 +148,19 @@ private:
   Value loadPage(const SideRows &side, Value begin, StepKind kind);
   Step createStep(Value begin, StepKind kind);
   Value addChunk(Value first, const SideRows &side, Value chunk);
-  Value locateStep(const SideRows &side, const Step &step, Value base,
-                   Value pageBytes, int64_t stride, int64_t rowTokens = 1);
+  Value locateStep(const SideRows &side, const Step &step,
+                   const ComponentRows &rows);
   Value getRow(const SideRows &side, Value token);
 
   // Scales.cpp: scales and zeros of tokens to registers.
   TokenScales loadScales(const SideRows &side, const Step &step);
   TokenScales loadGuardedScales(const SideRows &side, const Step &step,
                                 int64_t firstToken, int64_t count);
-  PerToken loadWhole(const SideRows &side, const Step &step, bool zeros);
-  PerToken loadGuarded(const SideRows &side, const Step &step, bool zeros,
-                       int64_t firstToken, int64_t count);
+  PerToken loadWhole(const SideRows &side, const Step &step,
+                     const ComponentRows &rows);
+  PerToken loadGuarded(const SideRows &side, const Step &step,
+                       const ComponentRows &rows, int64_t firstToken,
+                       int64_t count);
 
   // Unpack.cpp: words of codes to pairs of f16.
   /// Two pairs as columns of products with `element`: of f16, or as the sum of
@@ -163,7 +176,7 @@ private:
   QueryColumns buildQuery(const Step *step);
   std::array<Value, 4> loadQueryElements(const KeyStep &step);
   std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
-                                         bool zeros);
+                                         Type type);
   Value sumOverChannels(Value value, int64_t column);
   void addConstantProducts(QueryColumns &columns);
 

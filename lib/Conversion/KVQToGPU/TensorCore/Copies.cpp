@@ -29,77 +29,35 @@ static constexpr int64_t kChunkBytes = 16, kLanes = 32;
 // Where rows are
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// Axes of a component that holds rows of tokens.
-struct RowAxes {
-  unsigned head, row;
-
-  explicit RowAxes(const SidePlan &plan) {
-    bool isTokenMajor =
-        plan.region == TokenRegion::Codes && plan.cache.getTokenMajor();
-    head = isTokenMajor ? 2 : 1;
-    row = isTokenMajor ? 1 : 2;
-  }
-};
-
-} // namespace
-
-static int64_t getElementBytes(Value component) {
-  Type type = cast<MemRefType>(component.getType()).getElementType();
-  return type.getIntOrFloatBitWidth() / 8;
+/// Whether rows of all heads of a token lie together.
+static bool isTokenMajor(const SidePlan &plan) {
+  return plan.region == TokenRegion::Codes && plan.cache.getTokenMajor();
 }
 
-/// Bytes from one of a component's rows to the next.
-static int64_t getRowStride(const SidePlan &plan, Value component) {
-  ArrayRef<int64_t> shape = cast<MemRefType>(component.getType()).getShape();
-  int64_t stride = shape.back() * getElementBytes(component);
-  return RowAxes(plan).row == 1 ? stride * shape[2] : stride;
+static int64_t getElementBytes(MemRefType component) {
+  return component.getElementTypeBitWidth() / 8;
+}
+
+/// An extent of a component, i64.
+static Value buildExtent(WarpBuilder &w, Value component, unsigned axis) {
+  auto type = cast<MemRefType>(component.getType());
+  if (!type.isDynamicDim(axis))
+    return w.i64(type.getDimSize(axis));
+  return w.toI64(memref::DimOp::create(w.builder, w.loc, component, axis));
 }
 
 /// Bytes from one of a component's first axis' elements to the next, which all
 /// rows of all heads lie between.
 static Value buildBlockBytes(WarpBuilder &w, Value component) {
-  auto type = cast<MemRefType>(component.getType());
-  int64_t bytes = getElementBytes(component);
-  Value total = w.i64(bytes);
-  for (unsigned axis : {1, 2, 3}) {
-    Value extent =
-        type.isDynamicDim(axis)
-            ? w.toI64(memref::DimOp::create(w.builder, w.loc, component, axis))
-            : w.i64(type.getDimSize(axis));
-    total = w.mul(total, extent);
-  }
+  Value total = w.i64(getElementBytes(cast<MemRefType>(component.getType())));
+  for (unsigned axis : {1, 2, 3})
+    total = w.mul(total, buildExtent(w, component, axis));
   return total;
-}
-
-/// The i64 address of a head's first row, in the first block or that of the
-/// sequence.
-static Value buildBase(WarpBuilder &w, const SidePlan &plan, Value component,
-                       Value batch, Value head) {
-  auto type = cast<MemRefType>(component.getType());
-  Value address = w.toI64(memref::ExtractAlignedPointerAsIndexOp::create(
-      w.builder, w.loc, component));
-  RowAxes axes(plan);
-  int64_t rowBytes = type.getShape().back() * getElementBytes(component);
-  Value headBytes = w.i64(rowBytes);
-  if (axes.row == 2) {
-    Value rows =
-        type.isDynamicDim(2)
-            ? w.toI64(memref::DimOp::create(w.builder, w.loc, component, 2))
-            : w.i64(type.getDimSize(2));
-    headBytes = w.mul(rows, rowBytes);
-  }
-  address = w.add(address, w.mul(w.toI64(head), headBytes));
-  if (!batch)
-    return address;
-  return w.add(address, w.mul(w.toI64(batch), buildBlockBytes(w, component)));
 }
 
 /// What divides the address of the first of a lane's tokens in a whole step.
 static int64_t getAlignment(const SidePlan &plan, const BlockPlan &block,
-                            Value component, int64_t stride) {
-  auto type = cast<MemRefType>(component.getType());
+                            MemRefType type, int64_t stride) {
   constexpr int64_t kComponentAlignment = 64;
   int64_t alignment =
       std::gcd(kComponentAlignment, block.getLaneTokens() * stride);
@@ -107,8 +65,8 @@ static int64_t getAlignment(const SidePlan &plan, const BlockPlan &block,
   int64_t first = block.firstToken - plan.cache.getExactFirst();
   alignment = std::gcd(alignment, std::abs(first) * stride);
   // Strides of all axes but that of rows.
-  int64_t bytes = getElementBytes(component);
-  unsigned rowAxis = RowAxes(plan).row;
+  int64_t bytes = getElementBytes(type);
+  unsigned rowAxis = isTokenMajor(plan) ? 1 : 2;
   for (unsigned axis : {2, 1, 0}) {
     bytes *= type.isDynamicDim(axis + 1) ? 1 : type.getDimSize(axis + 1);
     if (axis != rowAxis)
@@ -117,41 +75,50 @@ static int64_t getAlignment(const SidePlan &plan, const BlockPlan &block,
   return alignment;
 }
 
+ComponentRows BlockEmitter::locateComponent(const SidePlan &plan,
+                                            Value component, int64_t rowTokens,
+                                            bool isPool) {
+  auto type = cast<MemRefType>(component.getType());
+  int64_t rowBytes = type.getShape().back() * getElementBytes(type);
+  ComponentRows rows;
+  rows.elementType = type.getElementType();
+  rows.rowTokens = rowTokens;
+  rows.stride = isTokenMajor(plan) ? rowBytes * type.getDimSize(2) : rowBytes;
+  rows.alignment = getAlignment(plan, this->plan, type, rows.stride);
+  Value headBytes = isTokenMajor(plan)
+                        ? w.i64(rowBytes)
+                        : w.mul(buildExtent(w, component, 2), rowBytes);
+  rows.base = w.toI64(memref::ExtractAlignedPointerAsIndexOp::create(
+      w.builder, w.loc, component));
+  rows.base = w.add(rows.base, w.mul(w.toI64(op.getHead()), headBytes));
+  Value blockBytes = buildBlockBytes(w, component);
+  if (isPool)
+    rows.pageBytes = blockBytes;
+  else
+    rows.base = w.add(rows.base, w.mul(w.toI64(op.getBatch()), blockBytes));
+  return rows;
+}
+
 SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
                                   Value pages) {
   SideRows side;
   side.plan = &plan;
-  auto find = [&](ComponentKind kind) {
-    return components[*plan.cache.findComponent(kind)];
-  };
-  bool isCodes = plan.region == TokenRegion::Codes;
-  side.rows = find(plan.region == TokenRegion::First    ? ComponentKind::First
-                   : plan.region == TokenRegion::Recent ? ComponentKind::Recent
-                   : plan.element.isExact()             ? ComponentKind::Values
-                                                        : ComponentKind::Codes);
-  if (isCodes)
+  if (plan.region == TokenRegion::Codes)
     side.pages = pages;
-  Value batch = side.pages ? Value() : op.getBatch();
-  auto locate = [&](Value component, Value &base, Value &pageBytes,
-                    int64_t &stride) {
-    base = buildBase(w, plan, component, batch, op.getHead());
-    stride = getRowStride(plan, component);
-    if (side.pages)
-      pageBytes = buildBlockBytes(w, component);
+  auto locate = [&](ComponentKind kind, int64_t rowTokens) {
+    return locateComponent(plan, components[*plan.cache.findComponent(kind)],
+                           rowTokens, bool(side.pages));
   };
-  locate(side.rows, side.rowBase, side.pageBytes, side.rowStride);
-  if (plan.scaleType) {
-    side.scales = find(ComponentKind::Scales);
-    locate(side.scales, side.scaleBase, side.scalePageBytes, side.scaleStride);
-    side.scaleAlignment =
-        getAlignment(plan, this->plan, side.scales, side.scaleStride);
-  }
-  if (plan.zeroType) {
-    side.zeros = find(ComponentKind::Zeros);
-    locate(side.zeros, side.zeroBase, side.zeroPageBytes, side.zeroStride);
-    side.zeroAlignment =
-        getAlignment(plan, this->plan, side.zeros, side.zeroStride);
-  }
+  side.rows =
+      locate(plan.region == TokenRegion::First    ? ComponentKind::First
+             : plan.region == TokenRegion::Recent ? ComponentKind::Recent
+             : plan.element.isExact()             ? ComponentKind::Values
+                                                  : ComponentKind::Codes,
+             /*rowTokens=*/1);
+  if (plan.scaleType)
+    side.scales = locate(ComponentKind::Scales, plan.groupTokens);
+  if (plan.zeroType)
+    side.zeros = locate(ComponentKind::Zeros, plan.groupTokens);
   planCopies(side);
   planLoads(side);
   return side;
@@ -164,8 +131,7 @@ Value BlockEmitter::getRow(const SideRows &side, Value token) {
     return token;
   Value row = w.add(token, -cache.getExactFirst());
   if (side.plan->region == TokenRegion::Recent)
-    row = arith::RemUIOp::create(w.builder, w.loc, row,
-                                 w.i32(cache.getRecentRows()));
+    row = w.remUnsigned(row, cache.getRecentRows());
   return row;
 }
 
@@ -178,8 +144,7 @@ Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
   Value row = getRow(side, stepBegin);
   if (kind == StepKind::Partial)
     row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
-  Value number = arith::DivUIOp::create(w.builder, w.loc, row,
-                                        w.i32(*side.plan->cache.getPage()));
+  Value number = w.divideUnsigned(row, *side.plan->cache.getPage());
   return w.toI32(
       memref::LoadOp::create(w.builder, w.loc, side.pages,
                              ValueRange{op.getBatch(), w.toIndex(number)}));
@@ -190,21 +155,18 @@ Step BlockEmitter::createStep(Value stepBegin, StepKind kind) {
           loadPage(value, stepBegin, kind)};
 }
 
-/// The i64 address of what the step's first token has in a component, of which
-/// a row is for `rowTokens`.
+/// The i64 address of the row of a component that the step's first token is in.
 Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
-                               Value base, Value pageBytes, int64_t stride,
-                               int64_t rowTokens) {
+                               const ComponentRows &rows) {
   Value row = getRow(side, step.begin);
+  Value base = rows.base;
   if (side.pages) {
-    row = arith::RemUIOp::create(w.builder, w.loc, row,
-                                 w.i32(*side.plan->cache.getPage()));
+    row = w.remUnsigned(row, *side.plan->cache.getPage());
     Value page = side.plan->isKey ? step.keyPage : step.valuePage;
-    base = w.add(base, w.mul(w.toI64(page), pageBytes));
+    base = w.add(base, w.mul(w.toI64(page), rows.pageBytes));
   }
-  if (rowTokens != 1)
-    row = arith::DivUIOp::create(w.builder, w.loc, row, w.i32(rowTokens));
-  return w.add(base, w.mul(w.toI64(row), stride));
+  row = w.divideUnsigned(row, rows.rowTokens);
+  return w.add(base, w.mul(w.toI64(row), rows.stride));
 }
 
 //===----------------------------------------------------------------------===//
@@ -259,8 +221,7 @@ void BlockEmitter::planCopies(SideRows &side) {
     int64_t kind = areAlike ? firstChunk / groupChunks % period : i;
     Value &offset = moved[kind];
     if (!offset) {
-      Value group = arith::DivUIOp::create(
-          w.builder, w.loc, w.add(lane, firstChunk), w.i32(groupChunks));
+      Value group = w.divideUnsigned(w.add(lane, firstChunk), groupChunks);
       offset = buildMoved(w, plan, areAlike ? lane : w.add(lane, firstChunk),
                           group, laneRows);
     }
@@ -340,9 +301,8 @@ void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
                                  Value slot) {
   const SidePlan &plan = *side.plan;
   int64_t chunks = plan.getChunks();
-  Value first =
-      locateStep(side, step, side.rowBase, side.pageBytes, side.rowStride);
-  bool isContiguous = side.rowStride == plan.rowBytes;
+  Value first = locateStep(side, step, side.rows);
+  bool isContiguous = side.rows.stride == plan.rowBytes;
   // Otherwise, with rows of a power of two of chunks, the rows of copies are a
   // constant apart.
   bool areAlike = kLanes % chunks == 0;
@@ -352,7 +312,7 @@ void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
     first = addChunk(first, side, lane);
   for (auto [i, place] : llvm::enumerate(side.copyPlaces)) {
     Value source = first;
-    int64_t offset = i * kLanes / chunks * side.rowStride;
+    int64_t offset = i * kLanes / chunks * side.rows.stride;
     if (isContiguous) {
       offset = i * kLanes * kChunkBytes;
     } else if (!areAlike) {
@@ -366,10 +326,10 @@ void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
 
 /// The i64 address of a chunk of a step whose first row is at `first`.
 Value BlockEmitter::addChunk(Value first, const SideRows &side, Value chunk) {
-  Value chunks = w.i32(side.plan->getChunks());
-  Value row = arith::DivUIOp::create(w.builder, w.loc, chunk, chunks);
-  Value inRow = arith::RemUIOp::create(w.builder, w.loc, chunk, chunks);
-  Value address = w.add(first, w.mul(w.toI64(row), side.rowStride));
+  int64_t chunks = side.plan->getChunks();
+  Value row = w.divideUnsigned(chunk, chunks);
+  Value inRow = w.remUnsigned(chunk, chunks);
+  Value address = w.add(first, w.mul(w.toI64(row), side.rows.stride));
   return w.add(address, w.toI64(w.mul(inRow, kChunkBytes)));
 }
 
@@ -381,20 +341,18 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
   const SidePlan &plan = *side.plan;
   int64_t laneRows = getLaneRows(plan);
   bool isScattered = plan.region == TokenRegion::Recent;
-  Value first = isScattered ? side.rowBase
-                            : locateStep(side, step, side.rowBase,
-                                         side.pageBytes, side.rowStride);
-  Value chunks = w.i32(plan.getChunks());
+  Value first =
+      isScattered ? side.rows.base : locateStep(side, step, side.rows);
+  int64_t chunks = plan.getChunks();
   auto copy = [&](Value firstChunk, ValueRange) -> SmallVector<Value> {
     Value chunk = w.add(firstChunk, lane);
-    Value row = arith::DivUIOp::create(w.builder, w.loc, chunk, chunks);
-    Value inRow = arith::RemUIOp::create(w.builder, w.loc, chunk, chunks);
+    Value row = w.divideUnsigned(chunk, chunks);
+    Value inRow = w.remUnsigned(chunk, chunks);
     Value token = w.add(step.begin, row);
     Value place = isScattered ? getRow(side, token) : row;
-    Value source = w.add(first, w.mul(w.toI64(place), side.rowStride));
+    Value source = w.add(first, w.mul(w.toI64(place), side.rows.stride));
     source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
-    Value group =
-        arith::DivUIOp::create(w.builder, w.loc, row, w.i32(laneRows));
+    Value group = w.divideUnsigned(row, laneRows);
     Value offset = buildMoved(w, plan, chunk, group, laneRows);
     Value isThere =
         w.bothTrue(w.compare(arith::CmpIPredicate::sge, token, begin),
@@ -403,6 +361,6 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
                 w.select(isThere, w.i32(kChunkBytes), w.i32(0)));
     return {};
   };
-  w.buildFor(w.i32(0), w.i32(this->plan.stepTokens * plan.getChunks()),
-             w.i32(kLanes), {}, copy);
+  w.buildFor(w.i32(0), w.i32(this->plan.stepTokens * chunks), w.i32(kLanes), {},
+             copy);
 }

@@ -23,24 +23,18 @@ void BlockEmitter::emitMerge(const WarpState &state, Value firstRow) {
   int64_t channels = plan.value.getChannels();
   int64_t rowBytes = getRowBytes(channels);
   int64_t warpBytes = kFragmentRows * rowBytes;
-  auto sumRows = [&](Value value) {
-    for (int64_t lanes : {4, 8, 16})
-      value = w.fadd(value, w.shuffleXor(value, lanes));
-    return value;
-  };
   double infinity = std::numeric_limits<double>::infinity();
   PerColumn sum, max;
   for (int64_t column = 0; column != 2; ++column) {
-    sum[column] = sumRows(state.sum[column]);
-    Value isEmpty = arith::CmpFOp::create(
-        w.builder, w.loc, arith::CmpFPredicate::OEQ, sum[column], w.f32(0));
+    sum[column] = w.sumRows(state.sum[column]);
+    Value isEmpty = w.isEqual(sum[column], 0);
     max[column] =
         w.select(isEmpty, w.f32(-infinity), w.fneg(state.shift[column]));
   }
   SmallVector<PerColumn> zeroSums(state.zeroSums);
   for (PerColumn &sums : zeroSums)
     for (Value &of : sums)
-      of = sumRows(of);
+      of = w.sumRows(of);
 
   // The rings are free once all warps are here.
   w.waitForCopies(0);
@@ -92,8 +86,7 @@ void BlockEmitter::emitMerge(const WarpState &state, Value firstRow) {
   for (Value of : ArrayRef(maxes).drop_front())
     largest = w.fmax(largest, of);
   // Without any token all factors are 0.
-  Value isNone = arith::CmpFOp::create(
-      w.builder, w.loc, arith::CmpFPredicate::OEQ, largest, w.f32(-infinity));
+  Value isNone = w.isEqual(largest, -infinity);
   Value reference = w.select(isNone, w.f32(0), largest);
   SmallVector<Value> factors;
   Value total = w.f32(0);

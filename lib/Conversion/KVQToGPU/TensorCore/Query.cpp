@@ -60,11 +60,10 @@ std::array<Value, 4> BlockEmitter::loadQueryElements(const KeyStep &step) {
   return elements;
 }
 
-/// The f32 scales or zeros of the same channels, of the group whose row is at
-/// the i64 address `row`.
+/// The f32 scales or zeros, stored as `type`, of the same channels, of the
+/// group whose row is at the i64 address `row`.
 std::array<Value, 4> BlockEmitter::loadGroupElements(const KeyStep &step,
-                                                     Value row, bool zeros) {
-  Type type = zeros ? plan.key.zeroType : plan.key.scaleType;
+                                                     Value row, Type type) {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t channels = plan.key.getChannels();
   int64_t groupChannels = plan.key.cache.getFormat().getGroupChannels(channels);
@@ -72,8 +71,7 @@ std::array<Value, 4> BlockEmitter::loadGroupElements(const KeyStep &step,
   std::array<Value, 4> elements;
   auto locate = [&](int64_t channel) {
     Value of = w.add(w.mul(laneColumn, step.stride), channel);
-    Value group =
-        arith::DivUIOp::create(w.builder, w.loc, of, w.i32(groupChannels));
+    Value group = w.divideUnsigned(of, groupChannels);
     return w.add(row, w.toI64(w.mul(group, bytes)));
   };
   if (first && groupChannels == 1) {
@@ -124,12 +122,9 @@ QueryColumns BlockEmitter::buildQuery(const Step *step) {
   QueryColumns columns;
   Value scaleRow, zeroRow, zeroSum = w.f32(0);
   if (step) {
-    int64_t tokens = plan.key.groupTokens;
-    scaleRow = locateStep(key, *step, key.scaleBase, key.scalePageBytes,
-                          key.scaleStride, tokens);
+    scaleRow = locateStep(key, *step, key.scales);
     if (plan.key.zeroType)
-      zeroRow = locateStep(key, *step, key.zeroBase, key.zeroPageBytes,
-                           key.zeroStride, tokens);
+      zeroRow = locateStep(key, *step, key.zeros);
   }
   FormatInterface format =
       plan.key.cache.getFormat().resolve(plan.key.getChannels());
@@ -137,9 +132,9 @@ QueryColumns BlockEmitter::buildQuery(const Step *step) {
     std::array<Value, 4> elements = loadQueryElements(keyStep);
     std::array<Value, 4> scales, zeros;
     if (scaleRow)
-      scales = loadGroupElements(keyStep, scaleRow, /*zeros=*/false);
+      scales = loadGroupElements(keyStep, scaleRow, plan.key.scaleType);
     if (zeroRow) {
-      zeros = loadGroupElements(keyStep, zeroRow, /*zeros=*/true);
+      zeros = loadGroupElements(keyStep, zeroRow, plan.key.zeroType);
       for (auto [element, scale, zero] :
            llvm::zip_equal(elements, scales, zeros))
         zeroSum =

@@ -15,35 +15,27 @@ using namespace mlir::kvq;
 /// The most that one instruction loads.
 static constexpr int64_t kLoadBytes = 16;
 
-/// All of the lane's tokens, as they are stored.
+/// All of the lane's tokens, f32.
 PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
-                                 bool zeros) {
-  const SidePlan &plan = *side.plan;
-  int64_t stride = zeros ? side.zeroStride : side.scaleStride;
-  Value address =
-      locateStep(side, step, zeros ? side.zeroBase : side.scaleBase,
-                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride);
-  int64_t tokens = this->plan.getLaneTokens();
-  address = w.add(address, w.toI64(w.mul(laneRow, tokens * stride)));
-  Type type = zeros ? plan.zeroType : plan.scaleType;
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  int64_t alignment = zeros ? side.zeroAlignment : side.scaleAlignment;
+                                 const ComponentRows &rows) {
+  int64_t tokens = plan.getLaneTokens(), groups = side.plan->groups;
+  int64_t bytes = rows.getElementBytes();
+  Value address = locateStep(side, step, rows);
+  address = w.add(address, w.toI64(w.mul(laneRow, tokens * rows.stride)));
   PerToken loaded(tokens);
   // As many at once as lie together and an instruction takes.
-  bool isContiguous = stride == plan.groups * bytes;
-  int64_t count = isContiguous ? tokens * plan.groups : plan.groups;
+  bool isContiguous = rows.stride == groups * bytes;
+  int64_t count = isContiguous ? tokens * groups : groups;
   int64_t perLoad = std::min<int64_t>(count, kLoadBytes / bytes);
   while (count % perLoad != 0)
     --perLoad;
-  for (int64_t element = 0; element < tokens * plan.groups;
-       element += perLoad) {
-    int64_t offset =
-        element / plan.groups * stride + element % plan.groups * bytes;
-    Value vector =
-        w.loadGlobal(address, offset, VectorType::get({perLoad}, type),
-                     std::gcd(alignment, std::gcd(offset, kLoadBytes)));
+  for (int64_t element = 0; element < tokens * groups; element += perLoad) {
+    int64_t offset = element / groups * rows.stride + element % groups * bytes;
+    Value vector = w.loadGlobal(
+        address, offset, VectorType::get({perLoad}, rows.elementType),
+        std::gcd(rows.alignment, std::gcd(offset, kLoadBytes)));
     for (int64_t i = 0; i != perLoad; ++i)
-      loaded[(element + i) / plan.groups].push_back(
+      loaded[(element + i) / groups].push_back(
           w.extend(w.extractElement(vector, i)));
   }
   return loaded;
@@ -51,31 +43,26 @@ PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
 
 /// One by one, 0 for tokens that are not the op's.
 PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
-                                   bool zeros, int64_t firstToken,
-                                   int64_t count) {
-  const SidePlan &plan = *side.plan;
-  int64_t stride = zeros ? side.zeroStride : side.scaleStride;
-  Type type = zeros ? plan.zeroType : plan.scaleType;
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  Value address =
-      locateStep(side, step, zeros ? side.zeroBase : side.scaleBase,
-                 zeros ? side.zeroPageBytes : side.scalePageBytes, stride);
+                                   const ComponentRows &rows,
+                                   int64_t firstToken, int64_t count) {
+  int64_t groups = side.plan->groups, bytes = rows.getElementBytes();
+  Value address = locateStep(side, step, rows);
   Value laneToken = getToken(step.begin, 0);
   PerToken loaded;
   for (int64_t i = firstToken; i != firstToken + count; ++i) {
-    Value row = w.add(w.mul(laneRow, this->plan.getLaneTokens()), i);
+    Value row = w.add(w.mul(laneRow, plan.getLaneTokens()), i);
     Value isThere = isWithin(i, w.sub(begin, laneToken), w.sub(end, laneToken));
     loaded.push_back(w.buildIf(
-        isThere, SmallVector<Type>(plan.groups, w.builder.getF32Type()),
+        isThere, SmallVector<Type>(groups, w.builder.getF32Type()),
         [&] {
-          Value place = w.add(address, w.mul(w.toI64(row), stride));
+          Value place = w.add(address, w.mul(w.toI64(row), rows.stride));
           SmallVector<Value> loads;
-          for (int64_t group = 0; group != plan.groups; ++group)
-            loads.push_back(
-                w.extend(w.loadGlobal(place, group * bytes, type, bytes)));
+          for (int64_t group = 0; group != groups; ++group)
+            loads.push_back(w.extend(
+                w.loadGlobal(place, group * bytes, rows.elementType, bytes)));
           return loads;
         },
-        [&] { return SmallVector<Value>(plan.groups, w.f32(0)); }));
+        [&] { return SmallVector<Value>(groups, w.f32(0)); }));
   }
   return loaded;
 }
@@ -94,9 +81,9 @@ static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
 TokenScales BlockEmitter::loadScales(const SideRows &side, const Step &step) {
   TokenScales loaded;
   if (side.plan->hasTokenScales())
-    loaded.scales = loadWhole(side, step, /*zeros=*/false);
+    loaded.scales = loadWhole(side, step, side.scales);
   if (side.plan->hasTokenZeros())
-    loaded.zeros = loadWhole(side, step, /*zeros=*/true);
+    loaded.zeros = loadWhole(side, step, side.zeros);
   buildOffsets(w, *side.plan, loaded);
   return loaded;
 }
@@ -107,9 +94,9 @@ TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
                                             int64_t firstToken, int64_t count) {
   TokenScales loaded;
   if (side.plan->hasTokenScales())
-    loaded.scales = loadGuarded(side, step, /*zeros=*/false, firstToken, count);
+    loaded.scales = loadGuarded(side, step, side.scales, firstToken, count);
   if (side.plan->hasTokenZeros())
-    loaded.zeros = loadGuarded(side, step, /*zeros=*/true, firstToken, count);
+    loaded.zeros = loadGuarded(side, step, side.zeros, firstToken, count);
   buildOffsets(w, *side.plan, loaded);
   return loaded;
 }

@@ -59,14 +59,6 @@ static Value buildMax(WarpBuilder &w, SmallVector<Value> values) {
   return values.front();
 }
 
-/// Over all rows of fragments, which 8 lanes of the warp have.
-template <typename Combine>
-static Value reduceRows(WarpBuilder &w, Value value, Combine combine) {
-  for (int64_t lanes : {4, 8, 16})
-    value = combine(value, w.shuffleXor(value, lanes));
-  return value;
-}
-
 /// Adds the probabilities of a step, and with zeros their products, to the
 /// sums.
 void BlockEmitter::addSums(WarpState &state,
@@ -105,14 +97,11 @@ PerColumn BlockEmitter::rescale(WarpState &state,
           product = w.fadd(product, logs[2 * f + h]);
         products.push_back(product);
       }
-    auto max = [&](Value a, Value b) { return w.fmax(a, b); };
-    auto add = [&](Value a, Value b) { return w.fadd(a, b); };
-    Value largest = reduceRows(w, buildMax(w, products), max);
-    Value total = reduceRows(w, state.sum[column], add);
+    Value largest = w.maxRows(buildMax(w, products));
+    Value total = w.sumRows(state.sum[column]);
     // A column that has seen no token takes the shift that fits, others only
     // replace one that is too large.
-    Value isNew = arith::CmpFOp::create(
-        w.builder, w.loc, arith::CmpFPredicate::OEQ, total, w.f32(0));
+    Value isNew = w.isEqual(total, 0);
     Value isTooLarge = w.isGreater(largest, w.f32(std::log2(kLimit)));
     Value isSeen = w.isGreater(largest, w.f32(kLeastScore));
     Value applies = w.bothTrue(isSeen, w.eitherTrue(isNew, isTooLarge));
@@ -151,9 +140,7 @@ Value BlockEmitter::callsForRescaling(const WarpState &state,
     bound = w.fmul(bound, buildMax(w, flatScales));
   Value calls = w.isGreater(bound, w.f32(kLimit));
   for (Value sum : state.sum)
-    calls = w.eitherTrue(calls, arith::CmpFOp::create(w.builder, w.loc,
-                                                      arith::CmpFPredicate::OEQ,
-                                                      sum, w.f32(0)));
+    calls = w.eitherTrue(calls, w.isEqual(sum, 0));
   return w.anyLane(calls);
 }
 

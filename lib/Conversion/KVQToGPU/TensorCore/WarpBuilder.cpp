@@ -73,12 +73,12 @@ Value WarpBuilder::mul(Value lhs, int64_t rhs) {
   return mul(lhs, lhs.getType().isInteger(64) ? i64(rhs) : i32(rhs));
 }
 
-Value WarpBuilder::divideUnsigned(Value lhs, int64_t powerOfTwo) {
-  return shiftRight(lhs, llvm::Log2_64(powerOfTwo));
+Value WarpBuilder::divideUnsigned(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::DivUIOp>(loc, lhs, i32(rhs));
 }
 
-Value WarpBuilder::remUnsigned(Value lhs, int64_t powerOfTwo) {
-  return bitAnd(lhs, powerOfTwo - 1);
+Value WarpBuilder::remUnsigned(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::RemUIOp>(loc, lhs, i32(rhs));
 }
 
 Value WarpBuilder::bitAnd(Value lhs, int64_t rhs) {
@@ -186,6 +186,11 @@ Value WarpBuilder::log2(Value value) {
 Value WarpBuilder::isGreater(Value lhs, Value rhs) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, lhs,
                                rhs);
+}
+
+Value WarpBuilder::isEqual(Value lhs, double rhs) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, lhs,
+                               f32(rhs));
 }
 
 Value WarpBuilder::extend(Value value) {
@@ -397,6 +402,21 @@ Value WarpBuilder::shuffleFrom(Value value, Value lane) {
 Value WarpBuilder::anyLane(Value condition) {
   return NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(), i32(-1),
                                   condition, NVVM::VoteSyncKind::any);
+}
+
+/// Lanes of the same column.
+static constexpr int64_t kRowLanes[] = {4, 8, 16};
+
+Value WarpBuilder::sumRows(Value value) {
+  for (int64_t lanes : kRowLanes)
+    value = fadd(value, shuffleXor(value, lanes));
+  return value;
+}
+
+Value WarpBuilder::maxRows(Value value) {
+  for (int64_t lanes : kRowLanes)
+    value = fmax(value, shuffleXor(value, lanes));
+  return value;
 }
 
 //===----------------------------------------------------------------------===//

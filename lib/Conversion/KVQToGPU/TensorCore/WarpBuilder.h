@@ -47,8 +47,8 @@ public:
   Value sub(Value lhs, Value rhs);
   Value mul(Value lhs, int64_t rhs);
   Value mul(Value lhs, Value rhs);
-  Value divideUnsigned(Value lhs, int64_t powerOfTwo);
-  Value remUnsigned(Value lhs, int64_t powerOfTwo);
+  Value divideUnsigned(Value lhs, int64_t rhs);
+  Value remUnsigned(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, int64_t rhs);
   Value bitXor(Value lhs, Value rhs);
   Value shiftRight(Value lhs, int64_t bits);
@@ -74,6 +74,7 @@ public:
   Value exp2(Value value);
   Value log2(Value value);
   Value isGreater(Value lhs, Value rhs);
+  Value isEqual(Value lhs, double rhs);
   Value extend(Value value);
   Value bitcast(Value value, Type type);
 
@@ -117,6 +118,9 @@ public:
   /// That of another lane.
   Value shuffleFrom(Value value, Value lane);
   Value anyLane(Value condition);
+  /// Of the 8 lanes that have the rows of a column of fragments.
+  Value sumRows(Value value);
+  Value maxRows(Value value);
 
   // Control flow.
   SmallVector<Value>
