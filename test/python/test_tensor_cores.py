@@ -136,6 +136,18 @@ def test_exact_tokens_are_as_exact_as_their_type(dtype, rng):
     assert relative_l2(found, expected) <= 1e-3
 
 
+@pytest.mark.parametrize("name", [name for name in KEY_FORMATS if reference.Format.parse(KEY_FORMATS[name]).tokens > 1])
+def test_a_query_times_scales_keeps_its_digits(name, rng):
+    """Scales are as much smaller as codes are larger: up to 57344 of f8E5M2, whose products must not be subnormal."""
+    k, v = Side(KEY_FORMATS[name], 1, 1, 300, 128), Side(FORMATS["i8"], 1, 1, 300, 128)
+    for side in (k, v):
+        side.append(rng.standard_normal((1, 1, 300, 128)).astype(np.float16), [300])
+    q = rng.standard_normal((1, 8, 1, 128)).astype(np.float16)
+    expected = reference.attention(q, k.oracle, v.oracle)
+    found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
+    assert relative_l2(found, expected) <= 1e-3
+
+
 @pytest.mark.parametrize("spread", [1, 1e-6, 1e4])
 def test_scales_of_any_size(spread, rng):
     """Probabilities times scales leave the range of an f16 at neither end, whatever values' scales are."""

@@ -174,6 +174,7 @@ private:
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(const Step *step);
+  double getQueryFactor() const;
   std::array<Value, 4> loadQueryElements(const KeyStep &step);
   std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
                                          Type type);

@@ -117,6 +117,16 @@ void BlockEmitter::addConstantProducts(QueryColumns &columns) {
   }
 }
 
+/// What a query times scales is multiplied by, and scores are divided by, lest
+/// an f16 has only a part of its digits: codes of f8E5M2 reach 57344, so that
+/// their scales are small. With it the largest is as those of i8.
+double BlockEmitter::getQueryFactor() const {
+  return plan.key.foldsIntoQuery() &&
+                 plan.key.element.kind == StoredElement::Kind::E5M2
+             ? 512
+             : 1;
+}
+
 /// The rows of the tile; with a step, times the scales of its tokens.
 QueryColumns BlockEmitter::buildQuery(const Step *step) {
   QueryColumns columns;
@@ -143,7 +153,7 @@ QueryColumns BlockEmitter::buildQuery(const Step *step) {
     }
     if (scaleRow)
       for (auto [element, scale] : llvm::zip_equal(elements, scales))
-        element = w.fmul(element, scale);
+        element = w.fmul(w.fmul(element, scale), w.f32(getQueryFactor()));
     columns.fragments.push_back(packColumns(
         plan.key.element,
         {{{elements[0], elements[1]}, {elements[2], elements[3]}}}));

@@ -86,7 +86,7 @@ FragmentC BlockEmitter::finishScores(const WarpState &state,
       score = score ? w.fma(lhs, rhs, score) : w.fmul(lhs, rhs);
     };
     if (scales.empty())
-      score = score ? w.fadd(dots.front()[i], score) : dots.front()[i];
+      accumulate(dots.front()[i], w.f32(1 / getQueryFactor()));
     else
       for (auto [scale, dot] : llvm::zip_equal(scales[h], dots))
         accumulate(dot[i], scale);
