@@ -10,7 +10,8 @@ if yardstick.missing():
     pytest.skip(yardstick.missing(), allow_module_level=True)
 
 LENGTHS = [0, 1, 63, 64, 65, 255, 256, 257]
-TOLERANCE = 2e-4  # the query is rounded to 16 bits
+# The query is rounded to 16 bits: steps of about 3e-4 here, so scores err by 2e-4 and outputs by a few times that at most.
+TOLERANCE = 1e-3
 
 
 def blocks(cache: kvq.Cache) -> np.ndarray:
