@@ -110,6 +110,9 @@ def test_what_limits_a_loop():
     found = measure(CHIPS[0], find_kernel(cubin, "step"), work, None, 54 * 1024)
     assert (found.tokens, found.blocks_per_sm, found.threads) == (16, 2, 128)
     assert found.hot_per_32_bytes == found.hot_instructions / 16
+    # Of 16 queries one iteration is for half of them.
+    of_half = measure(CHIPS[0], find_kernel(cubin, "step"), Work(16, 16, 8, 8, 16), None, 54 * 1024)
+    assert of_half.tokens == 8 and of_half.hot_per_32_bytes == 2 * found.hot_per_32_bytes
     assert found.bytes_in_flight == 2048 * 4 * 2
     assert found.bandwidths["in flight"] == pytest.approx(108 * found.bytes_in_flight / 700e-9)
     assert found.bandwidths[found.limit] == min(found.bandwidths.values())
@@ -182,3 +185,14 @@ def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
         assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
         assert kernel["loop_bytes"] <= 16 * 1024 and kernel["bytes_in_flight"] >= 24 * 1024, kernel
         assert kernel["narrow_loads"] <= 2, kernel  # the pages of keys and of values
+
+
+@needs_ptxas
+@pytest.mark.parametrize(("name", "dim", "queries", "hot"), [("i8, per token", 128, 16, 2.1), ("i4, per token", 64, 32, 8)])
+def test_query_rows_share_the_codes_that_a_warp_has_unpacked(name, dim, queries, hot, capsys):
+    sizes = ["--head-dim", str(dim), "--queries", str(queries)]
+    assert main(["bench", "gpu-static", "--gpus", "A100,H200", "--formats", name, *sizes, "--json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)
+    for kernel in step["attention"]:
+        assert kernel["hot_per_32_bytes"] <= hot, kernel  # of 8 queries alone, 1.5 and 4
+        assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel

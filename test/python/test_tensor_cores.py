@@ -7,7 +7,7 @@ from test_emulated import check, draw_device
 from test_differential import DTYPES, fill
 
 import kvq_mlir as kvq
-from kvq_mlir import reference
+from kvq_mlir import _kvq, reference
 from kvq_mlir.devices import ORDERS
 from kvq_mlir.ir import attention as attention_ir
 from kvq_mlir.metrics import relative_l2
@@ -146,6 +146,30 @@ def test_a_query_times_scales_keeps_its_digits(name, rng):
     expected = reference.attention(q, k.oracle, v.oracle)
     found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
     assert relative_l2(found, expected) <= 1e-3
+
+
+@pytest.mark.parametrize(("dim", "ratio", "q_len"), [(128, 9, 1), (128, 3, 6), (64, 5, 5), (64, 3, 11), (192, 4, 3)])
+def test_query_rows_of_several_tiles(dim, ratio, q_len, rng):
+    """As many at once as there are registers for, in rounds, the last one not full; rows see different tokens."""
+    k, v = draw_pair(rng, [str(name) for name in rng.choice(["i8", "ui4", "exact"], 2)], [300, 40], 1, dim)
+    variant = random_variant(rng, 2, ratio, q_len, [300, 40], ["causal", "positions", "slopes", "sinks", "window"])
+    q = rng.standard_normal((2, ratio, q_len, dim)).astype(np.float32)
+    check(q, k, v, draw_device(rng), variant)
+
+
+@pytest.mark.parametrize("name", ["i8", "i8 biased", "i4", "ui4"])
+def test_codes_are_unpacked_once_for_several_query_rows(name):
+    """The same steps have the same instructions on codes, and a product for each eight rows."""
+
+    def count(heads):
+        cache = kvq.Cache(1, 1, 256, 64, kvq.Format(FORMATS[name]))
+        variant = attention_ir.Variant(scale=0.1, causal=True)
+        text = attention_ir.attention((1, heads, 64), "f32", 64, cache.type, cache.type, (False, False), variant, (False, False))
+        ptx, _ = _kvq.gpu_code(text, chip="sm_80")
+        return ptx.count("lop3.b32"), ptx.count("mma.sync")
+
+    one, two = count(8), count(16)
+    assert one[0] > 0 and two == (one[0], 2 * one[1])
 
 
 @pytest.mark.parametrize("spread", [1, 1e-6, 1e4])

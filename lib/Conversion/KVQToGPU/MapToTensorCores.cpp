@@ -93,7 +93,8 @@ private:
     if (whyNot.empty()) {
       std::optional<BlockPlan> plan = BlockPlan::get(
           op.getKey().getType(), *op.getKeyRegion(), op.getValue().getType(),
-          *op.getValueRegion(), sharedBytes, whyNot);
+          *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
+          sharedBytes, whyNot);
       if (plan && plan->convertsFP8() && !target.has(GPUFeature::FP8Conversion))
         whyNot = target.chip->name.str() + " converts no f8E4M3FN";
     }

@@ -30,10 +30,13 @@ class Work:
     queries: int = 8
 
     def tokens(self, loop: Loop) -> int:
-        """Tokens of an iteration of a warp, by its products of matrices, 16 tokens x 16 channels x 8 queries each."""
+        """Tokens of an iteration of a warp, by its products of matrices, 16 tokens x 16 channels x 8 queries each.
+
+        Where an iteration is for a part of the queries, all of them take several for these tokens.
+        """
         tiles = -(-self.queries // 8)
-        per_row = (self.key_dim + self.value_dim) // 16 * tiles
-        return loop.count(*MATRIX) // per_row * TOKENS
+        fragments = loop.count(*MATRIX) // ((self.key_dim + self.value_dim) // 16)
+        return fragments * TOKENS // tiles
 
     def bytes_of(self, tokens: int) -> float:
         return tokens * (self.key_dim * self.key_bits + self.value_dim * self.value_bits) / 8

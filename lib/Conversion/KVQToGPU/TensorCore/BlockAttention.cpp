@@ -18,12 +18,8 @@ using namespace mlir::kvq;
 // What is carried
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> WarpState::pack() const {
-  SmallVector<Value> values = {keySlot, valueSlot, freeSlot};
-  for (Value page : {keyPage, valuePage})
-    if (page)
-      values.push_back(page);
-  llvm::append_range(values, shift);
+SmallVector<Value> ColumnState::pack() const {
+  SmallVector<Value> values(shift.begin(), shift.end());
   llvm::append_range(values, sum);
   for (const PerColumn &sums : zeroSums)
     llvm::append_range(values, sums);
@@ -34,23 +30,13 @@ SmallVector<Value> WarpState::pack() const {
   return values;
 }
 
-void WarpState::unpack(ValueRange values) {
+void ColumnState::unpack(ValueRange values) {
   auto take = [&](auto &array) {
     for (Value &value : array) {
       value = values.front();
       values = values.drop_front();
     }
   };
-  std::array<Value, 3> slots;
-  take(slots);
-  std::tie(keySlot, valueSlot, freeSlot) =
-      std::tuple(slots[0], slots[1], slots[2]);
-  for (Value *page : {&keyPage, &valuePage}) {
-    if (!*page)
-      continue;
-    *page = values.front();
-    values = values.drop_front();
-  }
   take(shift);
   take(sum);
   for (PerColumn &sums : zeroSums)
@@ -61,6 +47,31 @@ void WarpState::unpack(ValueRange values) {
     take(sums);
 }
 
+SmallVector<Value> WarpState::pack() const {
+  SmallVector<Value> values = {keySlot, valueSlot, freeSlot};
+  for (Value page : {keyPage, valuePage})
+    if (page)
+      values.push_back(page);
+  for (const ColumnState &tile : tiles)
+    llvm::append_range(values, tile.pack());
+  return values;
+}
+
+void WarpState::unpack(ValueRange values) {
+  auto take = [&](Value &value) {
+    value = values.front();
+    values = values.drop_front();
+  };
+  for (Value *slot : {&keySlot, &valueSlot, &freeSlot})
+    take(*slot);
+  for (Value *page : {&keyPage, &valuePage})
+    if (*page)
+      take(*page);
+  size_t perTile = values.size() / tiles.size();
+  for (auto [i, tile] : llvm::enumerate(tiles))
+    tile.unpack(values.slice(i * perTile, perTile));
+}
+
 /// The state before the first step.
 WarpState BlockEmitter::createState() {
   WarpState state;
@@ -69,14 +80,15 @@ WarpState BlockEmitter::createState() {
   state.valueSlot = w.add(slots, plan.getSlotBytes());
   state.freeSlot = w.add(slots, 2 * plan.getSlotBytes());
   Value zero = w.f32(0);
-  state.shift.fill(zero);
-  state.sum.fill(zero);
-  FragmentC none = {zero, zero, zero, zero};
-  state.acc.assign(plan.valueSteps.size(), none);
+  ColumnState empty;
+  empty.shift.fill(zero);
+  empty.sum.fill(zero);
+  empty.acc.assign(plan.valueSteps.size(), {zero, zero, zero, zero});
   if (getOffset(plan.value.element, 0) != 0)
-    state.rounded.assign(plan.value.groups, {zero, zero});
+    empty.rounded.assign(plan.value.groups, {zero, zero});
   if (plan.value.hasTokenZeros())
-    state.zeroSums.assign(plan.value.groups, {zero, zero});
+    empty.zeroSums.assign(plan.value.groups, {zero, zero});
+  state.tiles.assign(tiles.size(), empty);
   return state;
 }
 
@@ -95,15 +107,18 @@ WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
   w.waitForCopies(1);
   w.syncWarp();
   copyStep(key, next, state.freeSlot);
-  SmallVector<FragmentC> scores = emitScores(state, step);
+  SmallVector<Scores> scores = emitScores(state, step);
   w.waitForCopies(1);
   w.syncWarp();
   copyStep(value, next, state.keySlot);
   if (step.kind == StepKind::Partial) {
     valueScales = loadGuardedScales(value, step, 0, plan.getLaneTokens());
-    hideScores(scores, step.begin);
+    for (auto [tile, of] : llvm::zip_equal(tiles, scores))
+      hideScores(tile, of, step.begin);
   }
-  ScaledProbabilities probabilities = emitSoftmax(state, scores, valueScales);
+  SmallVector<ScaledProbabilities> probabilities;
+  for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
+    probabilities.push_back(emitSoftmax(tile, of, valueScales));
   emitValues(state, probabilities);
   std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
       std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
@@ -169,11 +184,10 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
   return after;
 }
 
-/// What the columns of the row tile see.
-void BlockEmitter::setVisibleTokens(Value firstRow) {
+/// What all query rows see.
+void BlockEmitter::setCommonTokens() {
   commonBegin = begin;
   commonEnd = end;
-  Value position;
   if (op.getPosition())
     position = w.toI32(op.getPosition());
   std::optional<int64_t> window = op.getWindow();
@@ -181,31 +195,41 @@ void BlockEmitter::setVisibleTokens(Value firstRow) {
     commonEnd = w.min(end, w.add(position, 1));
   if (window) // the last one
     commonBegin = w.max(begin, w.add(position, op.getQueryTokens() - *window));
+}
+
+/// The query rows from `firstRow` on.
+ColumnTile BlockEmitter::createTile(Value firstRow) {
+  ColumnTile tile;
+  tile.firstRow = firstRow;
+  if (!plan.key.foldsIntoQuery())
+    tile.query = buildQuery(firstRow, /*step=*/nullptr);
+  std::optional<int64_t> window = op.getWindow();
   for (int64_t column = 0; column != 2; ++column) {
     Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);
     row = w.min(row, w.i32(rows - 1));
-    visibleBegin[column] = begin;
-    visibleEnd[column] = end;
+    tile.visibleBegin[column] = begin;
+    tile.visibleEnd[column] = end;
     if (position) {
       Value token = w.remUnsigned(row, op.getQueryTokens());
-      positions[column] = w.add(position, token);
+      tile.positions[column] = w.add(position, token);
     }
     if (op.getCausal())
-      visibleEnd[column] = w.min(end, w.add(positions[column], 1));
+      tile.visibleEnd[column] = w.min(end, w.add(tile.positions[column], 1));
     if (window)
-      visibleBegin[column] =
-          w.max(begin, w.add(positions[column], 1 - *window));
+      tile.visibleBegin[column] =
+          w.max(begin, w.add(tile.positions[column], 1 - *window));
     if (Value ofRows = op.getSlopes())
-      slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
-                                              ValueRange{w.toIndex(row)});
+      tile.slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
+                                                   ValueRange{w.toIndex(row)});
   }
+  return tile;
 }
 
-void BlockEmitter::emitRowTile(Value firstRow) {
-  tileRow = firstRow;
-  if (!plan.key.foldsIntoQuery())
-    query = buildQuery(/*step=*/nullptr);
-  setVisibleTokens(firstRow);
+/// Attends to as many query rows at once as the plan has columns for.
+void BlockEmitter::emitRows(Value firstRow) {
+  tiles.clear();
+  for (int64_t tile = 0; tile != plan.columnTiles; ++tile)
+    tiles.push_back(createTile(w.add(firstRow, tile * kFragmentRows)));
   // Steps are counted from where pages begin.
   Value first = w.add(begin, -plan.firstToken);
   first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
@@ -216,17 +240,22 @@ void BlockEmitter::emitRowTile(Value firstRow) {
   state.valuePage = step.valuePage;
   copyStep(key, step, state.keySlot);
   copyStep(value, step, state.valueSlot);
-  emitMerge(emitSteps(first, state), firstRow);
+  state = emitSteps(first, state);
+  for (auto [tile, of] : llvm::zip_equal(tiles, state.tiles))
+    emitMerge(of, tile.firstRow);
 }
 
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
 
+static int64_t getRows(BlockAttentionOp op) {
+  return cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
+}
+
 BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
                            const BlockPlan &plan, Value threadIndex, Value ring)
-    : w(builder, op.getLoc()), op(op), plan(plan),
-      rows(cast<MemRefType>(op.getQuery().getType()).getDimSize(0)),
+    : w(builder, op.getLoc()), op(op), plan(plan), rows(getRows(op)),
       ring(ring) {
   thread = w.toI32(threadIndex);
   warp = w.divideUnsigned(thread, 32);
@@ -238,17 +267,19 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
   end = w.toI32(op.getEnd());
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
   value = locateSide(plan.value, op.getValues(), op.getValuePages());
+  setCommonTokens();
 }
 
 void BlockEmitter::emit() {
   auto emitTiles = [&]() -> SmallVector<Value> {
-    if (rows <= kFragmentRows) {
-      emitRowTile(w.i32(0));
+    int64_t atOnce = plan.columnTiles * kFragmentRows;
+    if (rows <= atOnce) {
+      emitRows(w.i32(0));
       return {};
     }
-    w.buildFor(w.i32(0), w.i32(rows), w.i32(kFragmentRows), {},
+    w.buildFor(w.i32(0), w.i32(rows), w.i32(atOnce), {},
                [&](Value firstRow, ValueRange) -> SmallVector<Value> {
-                 emitRowTile(firstRow);
+                 emitRows(firstRow);
                  return {};
                });
     return {};
@@ -259,9 +290,9 @@ void BlockEmitter::emit() {
 
 static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
   std::string whyNot;
-  std::optional<BlockPlan> plan =
-      BlockPlan::get(op.getKeyCache(), op.getKeyRegion(), op.getValueCache(),
-                     op.getValueRegion(), op.getSharedBytes(), whyNot);
+  std::optional<BlockPlan> plan = BlockPlan::get(
+      op.getKeyCache(), op.getKeyRegion(), op.getValueCache(),
+      op.getValueRegion(), getRows(op), op.getSharedBytes(), whyNot);
   if (!plan)
     return op.emitOpError("expected caches that tensor cores take, got that ")
            << whyNot;

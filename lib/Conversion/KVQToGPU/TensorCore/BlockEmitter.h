@@ -44,13 +44,8 @@ struct Step {
   Value keyPage, valuePage;
 };
 
-/// What a warp carries from step to step.
-struct WarpState {
-  /// Slots of the ring, i32 addresses: with the keys of the step, with its
-  /// values, and the free one.
-  Value keySlot, valueSlot, freeSlot;
-  /// Of paged caches the pages of the step.
-  Value keyPage, valuePage;
+/// What a warp carries from step to step for the columns of a tile.
+struct ColumnState {
   /// What is added to scores: minus the maximum that probabilities refer to.
   PerColumn shift;
   /// The lane's part of the sums of probabilities.
@@ -68,6 +63,20 @@ struct WarpState {
   void unpack(ValueRange values);
 };
 
+/// What a warp carries from step to step.
+struct WarpState {
+  /// Slots of the ring, i32 addresses: with the keys of the step, with its
+  /// values, and the free one.
+  Value keySlot, valueSlot, freeSlot;
+  /// Of paged caches the pages of the step.
+  Value keyPage, valuePage;
+  /// Of each tile of columns.
+  SmallVector<ColumnState> tiles;
+
+  SmallVector<Value> pack() const;
+  void unpack(ValueRange values);
+};
+
 /// A place in a slot of the ring: ((slot + offset) ^ flip) + constant, slots
 /// being multiples of 128 bytes and `flip` less than that. What lanes share is
 /// not in registers.
@@ -76,7 +85,7 @@ struct SlotPlace {
   int64_t flip = 0, constant = 0;
 };
 
-/// The query rows at hand, as columns of products.
+/// Query rows as columns of products.
 struct QueryColumns {
   /// For each `KeyStep`.
   SmallVector<SmallVector<FragmentB, 2>> fragments;
@@ -86,6 +95,16 @@ struct QueryColumns {
   /// Where the query is multiplied by scales of keys, and these have zeros: the
   /// query times them.
   PerColumn zeros;
+};
+
+/// Query rows of which each lane has two columns of products.
+struct ColumnTile {
+  Value firstRow;
+  /// Where scales of keys are not folded into it.
+  QueryColumns query;
+  PerColumn slopes;
+  /// The position of each column's query token, and the tokens it sees.
+  PerColumn positions, visibleBegin, visibleEnd;
 };
 
 /// The rows of a storage component, of the block's sequence and head.
@@ -127,8 +146,9 @@ public:
 
 private:
   // BlockAttention.cpp: the whole.
-  void emitRowTile(Value firstRow);
-  void setVisibleTokens(Value firstRow);
+  void emitRows(Value firstRow);
+  void setCommonTokens();
+  ColumnTile createTile(Value firstRow);
   WarpState createState();
   WarpState emitStep(const Step &step, WarpState state);
   WarpState emitSteps(Value first, WarpState state);
@@ -173,51 +193,51 @@ private:
   static double getOffset(const StoredElement &element, int64_t plane);
 
   // Query.cpp: rows of the query as columns of products.
-  QueryColumns buildQuery(const Step *step);
+  QueryColumns buildQuery(Value firstRow, const Step *step);
   double getQueryFactor() const;
-  std::array<Value, 4> loadQueryElements(const KeyStep &step);
+  std::array<Value, 4> loadQueryElements(Value firstRow, const KeyStep &step);
   std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
                                          Type type);
   Value sumOverChannels(Value value, int64_t column);
   void addConstantProducts(QueryColumns &columns);
 
   // Scores.cpp: query times keys.
-  SmallVector<FragmentC> emitScores(const WarpState &state, const Step &step);
-  SmallVector<FragmentC> emitDots(const WarpState &state,
-                                  const QueryColumns &columns,
-                                  int64_t fragment);
-  FragmentC finishScores(const WarpState &state, const QueryColumns &columns,
-                         const SmallVector<FragmentC> &dots,
-                         const PerToken &scales, const PerToken &zeros,
-                         Value begin, int64_t fragment);
-  Value applyVariants(Value score, int64_t token, int64_t column, Value begin);
+  /// Of each fragment.
+  using Scores = SmallVector<FragmentC>;
+  SmallVector<Scores> emitScores(const WarpState &state, const Step &step);
+  SmallVector<SmallVector<FragmentC>>
+  emitDots(Value slot, ArrayRef<QueryColumns> queries, int64_t fragment);
+  FragmentC finishScores(const ColumnTile &tile, const PerColumn &shift,
+                         const QueryColumns &columns, ArrayRef<FragmentC> dots,
+                         const TokenScales &of, Value begin, int64_t fragment);
+  Value applyVariants(const ColumnTile &tile, Value score, int64_t token,
+                      int64_t column, Value begin);
   Value getToken(Value begin, int64_t laneToken);
   Value isWithin(int64_t number, Value first, Value last);
-  void hideScores(SmallVector<FragmentC> &scores, Value begin);
+  void hideScores(const ColumnTile &tile, Scores &scores, Value begin);
 
   // Softmax.cpp: scores to probabilities.
   /// Times scales, of each group and fragment.
   using ScaledProbabilities = SmallVector<SmallVector<FragmentC>>;
-  ScaledProbabilities emitSoftmax(WarpState &state,
-                                  SmallVector<FragmentC> scores,
+  ScaledProbabilities emitSoftmax(ColumnState &state, Scores scores,
                                   const TokenScales &scales);
-  ScaledProbabilities
-  scaleProbabilities(const SmallVector<FragmentC> &probabilities,
-                     const PerToken &scales);
-  Value callsForRescaling(const WarpState &state,
-                          const SmallVector<FragmentC> &scores,
+  ScaledProbabilities scaleProbabilities(const Scores &probabilities,
+                                         const PerToken &scales);
+  Value callsForRescaling(const ColumnState &state, const Scores &scores,
                           const PerToken &scales);
-  void addSums(WarpState &state, const SmallVector<FragmentC> &probabilities,
+  void addSums(ColumnState &state, const Scores &probabilities,
                const PerToken &zeros);
-  PerColumn rescale(WarpState &state, const SmallVector<FragmentC> &scores,
+  PerColumn rescale(ColumnState &state, const Scores &scores,
                     const PerToken &scales);
 
   // Values.cpp: probabilities times values.
-  void emitValues(WarpState &state, const ScaledProbabilities &probabilities);
+  SmallVector<FragmentB, 2> transposeColumns(const FragmentC &probabilities);
+  void emitValues(WarpState &state,
+                  ArrayRef<ScaledProbabilities> probabilities);
   void takeOffsetsOff(WarpState &state);
 
   // Merge.cpp: the states of all warps into the operands.
-  void emitMerge(const WarpState &state, Value firstRow);
+  void emitMerge(const ColumnState &state, Value firstRow);
 
   /// Address and constant offset of a lane's load of row `laneRow` + `row` of
   /// a slot, `load`th of the row.
@@ -237,14 +257,12 @@ private:
   Value begin, end;
   SideRows key, value;
 
-  // Of the query rows at hand.
-  Value tileRow;
-  QueryColumns query;
-  PerColumn slopes;
-  /// The position of each column's query token, and the tokens it sees.
-  PerColumn positions, visibleBegin, visibleEnd;
-  /// The tokens that all columns see.
+  /// The position of the first query token, i32, where it matters.
+  Value position;
+  /// The tokens that all query rows see.
   Value commonBegin, commonEnd;
+  /// The query rows at hand.
+  SmallVector<ColumnTile> tiles;
 };
 
 } // namespace mlir::kvq

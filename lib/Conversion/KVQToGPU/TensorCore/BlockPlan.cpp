@@ -229,9 +229,44 @@ bool BlockPlan::convertsFP8() const {
                             StoredElement::Kind::E4M3);
 }
 
+/// Registers of a lane for a tile: the accumulator; the query, of bf16 as a sum
+/// of two; products of further groups.
+int64_t BlockPlan::getTileRegisters() const {
+  int64_t parts = key.element.isBFloat() ? 2 : 1;
+  return 4 * valueSteps.size() + 2 * parts * keySteps.size() +
+         4 * (key.groups - 1) + 4 * (value.groups - 1);
+}
+
+/// As many tiles as a lane has registers for, of the query rows that there are;
+/// fewer where that takes as many rounds.
+int64_t BlockPlan::countColumnTiles(int64_t rows) const {
+  // A query times scales is made anew for each step.
+  if (key.foldsIntoQuery())
+    return 1;
+  constexpr int64_t kMostRegisters = 96;
+  int64_t most = std::max<int64_t>(kMostRegisters / getTileRegisters(), 1);
+  int64_t tiles = llvm::divideCeil(rows, kFragmentRows);
+  return llvm::divideCeil(tiles, llvm::divideCeil(tiles, most));
+}
+
+/// Steps in the order of preference.
+std::array<int64_t, 3> BlockPlan::getStepLengths() const {
+  auto isWindow = [](const SidePlan &side) {
+    return side.region != TokenRegion::Codes;
+  };
+  // Exact windows are short, and their rings are not to keep other blocks away.
+  if (isWindow(key) || isWindow(value))
+    return {16, 32, 64};
+  // The scores of a step are in registers, of all tiles.
+  constexpr int64_t kMostRegisters = 48;
+  if (columnTiles > 1 && columnTiles * getTileRegisters() > kMostRegisters)
+    return {32, 16, 64};
+  return {64, 32, 16};
+}
+
 std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
                                         CacheType value,
-                                        TokenRegion valueRegion,
+                                        TokenRegion valueRegion, int64_t rows,
                                         int64_t maxSharedBytes,
                                         std::string &whyNot) {
   BlockPlan plan;
@@ -290,13 +325,8 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
   const SidePlan &first = followsValues ? plan.value : plan.key;
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
-  // Exact windows are short, and their rings are not to keep other blocks away.
-  bool isWindow =
-      keyRegion != TokenRegion::Codes || valueRegion != TokenRegion::Codes;
-  std::array<int64_t, 3> lengths = {64, 32, 16};
-  if (isWindow)
-    lengths = {16, 32, 64};
-  for (int64_t tokens : lengths) {
+  plan.columnTiles = plan.countColumnTiles(rows);
+  for (int64_t tokens : plan.getStepLengths()) {
     plan.stepTokens = tokens;
     if (plan.getSharedBytes() <= maxSharedBytes && fitsPages(tokens) &&
         fitsLanes(tokens))

@@ -137,6 +137,8 @@ struct BlockPlan {
   SmallVector<KeyStep> keySteps;
   SmallVector<ValueStep> valueSteps;
   int64_t stepTokens = 0;
+  /// Tiles of `kFragmentRows` query rows that codes are unpacked once for.
+  int64_t columnTiles = 1;
   /// Steps are counted from this token on.
   int64_t firstToken = 0;
 
@@ -150,12 +152,18 @@ struct BlockPlan {
   /// The rings of all warps, or what merges them, whichever is more.
   int64_t getSharedBytes() const;
 
-  /// The plan for attention over the tokens of two regions, in a block that may
-  /// have `maxSharedBytes` for it. Without one `whyNot` says why not.
+  /// The plan for attention of `rows` query rows over the tokens of two
+  /// regions, in a block that may have `maxSharedBytes` for it. Without one
+  /// `whyNot` says why not.
   static std::optional<BlockPlan> get(CacheType key, TokenRegion keyRegion,
                                       CacheType value, TokenRegion valueRegion,
-                                      int64_t maxSharedBytes,
+                                      int64_t rows, int64_t maxSharedBytes,
                                       std::string &whyNot);
+
+private:
+  int64_t getTileRegisters() const;
+  int64_t countColumnTiles(int64_t rows) const;
+  std::array<int64_t, 3> getStepLengths() const;
 };
 
 } // namespace mlir::kvq

@@ -19,7 +19,7 @@ using namespace mlir::kvq;
 static int64_t getRowBytes(int64_t channels) { return (channels + 4) * 4; }
 
 /// Merges the states of the warps, in their order, into the op's operands.
-void BlockEmitter::emitMerge(const WarpState &state, Value firstRow) {
+void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
   int64_t channels = plan.value.getChannels();
   int64_t rowBytes = getRowBytes(channels);
   int64_t warpBytes = kFragmentRows * rowBytes;

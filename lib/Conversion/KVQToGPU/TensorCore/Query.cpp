@@ -31,8 +31,9 @@ static std::optional<int64_t> getFirstOfFour(const KeyStep &step) {
 
 /// The lane's four elements of its query row, f32; 0 of a row that the op does
 /// not have.
-std::array<Value, 4> BlockEmitter::loadQueryElements(const KeyStep &step) {
-  Value row = w.add(tileRow, laneRow);
+std::array<Value, 4> BlockEmitter::loadQueryElements(Value firstRow,
+                                                     const KeyStep &step) {
+  Value row = w.add(firstRow, laneRow);
   Value isRow = w.compare(arith::CmpIPredicate::slt, row, w.i32(rows));
   row = w.min(row, w.i32(rows - 1));
   Value ofLane = w.mul(laneColumn, step.stride);
@@ -127,8 +128,8 @@ double BlockEmitter::getQueryFactor() const {
              : 1;
 }
 
-/// The rows of the tile; with a step, times the scales of its tokens.
-QueryColumns BlockEmitter::buildQuery(const Step *step) {
+/// The rows from `firstRow` on; with a step, times the scales of its tokens.
+QueryColumns BlockEmitter::buildQuery(Value firstRow, const Step *step) {
   QueryColumns columns;
   Value scaleRow, zeroRow, zeroSum = w.f32(0);
   if (step) {
@@ -139,7 +140,7 @@ QueryColumns BlockEmitter::buildQuery(const Step *step) {
   FormatInterface format =
       plan.key.cache.getFormat().resolve(plan.key.getChannels());
   for (const KeyStep &keyStep : plan.keySteps) {
-    std::array<Value, 4> elements = loadQueryElements(keyStep);
+    std::array<Value, 4> elements = loadQueryElements(firstRow, keyStep);
     std::array<Value, 4> scales, zeros;
     if (scaleRow)
       scales = loadGroupElements(keyStep, scaleRow, plan.key.scaleType);

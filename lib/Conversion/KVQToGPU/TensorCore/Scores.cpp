@@ -21,7 +21,8 @@ Value BlockEmitter::getToken(Value stepBegin, int64_t laneToken) {
 }
 
 /// What variants make of a score, before the shift.
-Value BlockEmitter::applyVariants(Value score, int64_t token, int64_t column,
+Value BlockEmitter::applyVariants(const ColumnTile &tile, Value score,
+                                  int64_t token, int64_t column,
                                   Value stepBegin) {
   if (std::optional<APFloat> cap = op.getSoftcap()) {
     // Scores are of base 2.
@@ -30,8 +31,8 @@ Value BlockEmitter::applyVariants(Value score, int64_t token, int64_t column,
         math::TanhOp::create(w.builder, w.loc, w.fmul(score, w.f32(1 / limit)));
     score = w.fmul(score, w.f32(limit));
   }
-  if (Value slope = slopes[column]) {
-    Value distance = w.sub(getToken(stepBegin, token), positions[column]);
+  if (Value slope = tile.slopes[column]) {
+    Value distance = w.sub(getToken(stepBegin, token), tile.positions[column]);
     distance = arith::SIToFPOp::create(w.builder, w.loc, w.builder.getF32Type(),
                                        distance);
     score = w.fma(slope, distance, score);
@@ -39,20 +40,22 @@ Value BlockEmitter::applyVariants(Value score, int64_t token, int64_t column,
   return score;
 }
 
-/// The query times the codes of 16 tokens, for each group.
-SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
-                                              const QueryColumns &columns,
-                                              int64_t fragment) {
+/// Queries times the codes of 16 tokens, of each query for each group.
+SmallVector<SmallVector<FragmentC>>
+BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
+                       int64_t fragment) {
   std::array<Words, 2> words; // of rows g and g + 8
   for (int64_t h = 0; h != 2; ++h)
     for (size_t load = 0; load != key.loadPlaces.front().size(); ++load) {
       auto [address, offset] =
-          getLoadAddress(key, state.keySlot, 2 * fragment + h, load);
+          getLoadAddress(key, slot, 2 * fragment + h, load);
       llvm::append_range(words[h],
                          w.loadShared(address, offset, plan.key.loadBytes));
     }
-  SmallVector<FragmentC> dots(columns.scoreInits);
-  for (auto [step, parts] : llvm::zip_equal(plan.keySteps, columns.fragments)) {
+  SmallVector<SmallVector<FragmentC>> dots;
+  for (const QueryColumns &query : queries)
+    dots.push_back(query.scoreInits);
+  for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
     FragmentA a;
     for (int64_t h = 0; h != 2; ++h) {
       auto [first, second] =
@@ -62,50 +65,51 @@ SmallVector<FragmentC> BlockEmitter::emitDots(const WarpState &state,
       a[h] = first;
       a[h + 2] = second;
     }
-    for (const FragmentB &part : parts)
-      dots[step.group] = w.multiply(a, part, dots[step.group]);
+    for (auto [query, ofGroups] : llvm::zip_equal(queries, dots))
+      for (const FragmentB &part : query.fragments[i])
+        ofGroups[step.group] = w.multiply(a, part, ofGroups[step.group]);
   }
   return dots;
 }
 
-/// The shifted scores of 16 tokens. `scales` and `zeros` are those of its two
-/// tokens of the lane.
-FragmentC BlockEmitter::finishScores(const WarpState &state,
+/// The shifted scores of 16 tokens. `of` are the scales of the lane's two.
+FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
+                                     const PerColumn &shift,
                                      const QueryColumns &columns,
-                                     const SmallVector<FragmentC> &dots,
-                                     const PerToken &scales,
-                                     const PerToken &zeros, Value stepBegin,
+                                     ArrayRef<FragmentC> dots,
+                                     const TokenScales &of, Value stepBegin,
                                      int64_t fragment) {
   FragmentC finished;
   for (int64_t i = 0; i != 4; ++i) {
     int64_t h = i / 2, column = i % 2;
     // Products are added to the shift where nothing comes between.
     bool isPlain = !op.getSoftcap() && !op.getSlopes();
-    Value score = isPlain ? state.shift[column] : Value();
+    Value score = isPlain ? shift[column] : Value();
     auto accumulate = [&](Value lhs, Value rhs) {
       score = score ? w.fma(lhs, rhs, score) : w.fmul(lhs, rhs);
     };
-    if (scales.empty())
+    if (of.scales.empty())
       accumulate(dots.front()[i], w.f32(1 / getQueryFactor()));
     else
-      for (auto [scale, dot] : llvm::zip_equal(scales[h], dots))
+      for (auto [scale, dot] : llvm::zip_equal(of.scales[h], dots))
         accumulate(dot[i], scale);
-    if (!zeros.empty())
-      for (auto [zero, sum] : llvm::zip_equal(zeros[h], columns.sums))
+    if (!of.zeros.empty())
+      for (auto [zero, sum] : llvm::zip_equal(of.zeros[h], columns.sums))
         accumulate(zero, sum[column]);
     if (columns.zeros[column])
       score = w.fadd(score, columns.zeros[column]);
     if (!isPlain)
-      score = w.fadd(applyVariants(score, 2 * fragment + h, column, stepBegin),
-                     state.shift[column]);
+      score = w.fadd(
+          applyVariants(tile, score, 2 * fragment + h, column, stepBegin),
+          shift[column]);
     finished[i] = score;
   }
   return finished;
 }
 
-/// The shifted scores of a step.
-SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
-                                                const Step &step) {
+/// The shifted scores of a step, of each tile.
+SmallVector<BlockEmitter::Scores>
+BlockEmitter::emitScores(const WarpState &state, const Step &step) {
   TokenScales whole;
   if (step.kind == StepKind::Whole)
     whole = loadScales(key, step);
@@ -113,19 +117,21 @@ SmallVector<FragmentC> BlockEmitter::emitScores(const WarpState &state,
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
-  QueryColumns ofGroup;
-  if (plan.key.foldsIntoQuery())
-    ofGroup = buildQuery(&step);
-  const QueryColumns &columns = plan.key.foldsIntoQuery() ? ofGroup : query;
-  SmallVector<FragmentC> scores;
+  SmallVector<QueryColumns> queries;
+  for (const ColumnTile &tile : tiles)
+    queries.push_back(plan.key.foldsIntoQuery()
+                          ? buildQuery(tile.firstRow, &step)
+                          : tile.query);
+  SmallVector<Scores> scores(tiles.size());
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
-    SmallVector<FragmentC> dots = emitDots(state, columns, fragment);
+    auto dots = emitDots(state.keySlot, queries, fragment);
     TokenScales of = {getTokens(whole.scales, fragment),
                       getTokens(whole.zeros, fragment)};
     if (step.kind == StepKind::Partial)
       of = loadGuardedScales(key, step, 2 * fragment, 2);
-    scores.push_back(finishScores(state, columns, dots, of.scales, of.zeros,
-                                  step.begin, fragment));
+    for (auto [i, tile] : llvm::enumerate(tiles))
+      scores[i].push_back(finishScores(tile, state.tiles[i].shift, queries[i],
+                                       dots[i], of, step.begin, fragment));
   }
   return scores;
 }
@@ -142,18 +148,19 @@ Value BlockEmitter::isWithin(int64_t number, Value first, Value last) {
 }
 
 /// Makes the scores of hidden tokens such that they do not count.
-void BlockEmitter::hideScores(SmallVector<FragmentC> &scores, Value stepBegin) {
+void BlockEmitter::hideScores(const ColumnTile &tile, Scores &scores,
+                              Value stepBegin) {
   // Relative to the lane's first token, which the others are a constant from.
   Value first = getToken(stepBegin, 0);
   auto getRelative = [&](Value token) { return w.sub(token, first); };
   for (auto [fragment, of] : llvm::enumerate(scores))
     for (auto [i, score] : llvm::enumerate(of)) {
       int64_t token = 2 * fragment + i / 2, column = i % 2;
-      Value isSeen = isWithin(token, getRelative(visibleBegin[column]),
-                              getRelative(visibleEnd[column]));
+      Value isSeen = isWithin(token, getRelative(tile.visibleBegin[column]),
+                              getRelative(tile.visibleEnd[column]));
       if (std::optional<int64_t> windowFirst =
               op.getWindow() ? op.getWindowFirst() : std::nullopt) {
-        Value last = w.min(visibleEnd[column], w.i32(*windowFirst));
+        Value last = w.min(tile.visibleEnd[column], w.i32(*windowFirst));
         isSeen = w.eitherTrue(
             isSeen, isWithin(token, getRelative(begin), getRelative(last)));
       }

@@ -25,7 +25,7 @@ static constexpr double kLeastScore = -1e29;
 
 /// What is multiplied with the values.
 BlockEmitter::ScaledProbabilities
-BlockEmitter::scaleProbabilities(const SmallVector<FragmentC> &probabilities,
+BlockEmitter::scaleProbabilities(const Scores &probabilities,
                                  const PerToken &scales) {
   if (scales.empty())
     return {probabilities};
@@ -61,8 +61,7 @@ static Value buildMax(WarpBuilder &w, SmallVector<Value> values) {
 
 /// Adds the probabilities of a step, and with zeros their products, to the
 /// sums.
-void BlockEmitter::addSums(WarpState &state,
-                           const SmallVector<FragmentC> &probabilities,
+void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
                            const PerToken &zeros) {
   for (const FragmentC &fragment : probabilities)
     for (auto [i, p] : llvm::enumerate(fragment))
@@ -80,8 +79,7 @@ void BlockEmitter::addSums(WarpState &state,
 
 /// Replaces the shift of columns where that is called for, and returns what is
 /// to be subtracted from the scores of the step.
-PerColumn BlockEmitter::rescale(WarpState &state,
-                                const SmallVector<FragmentC> &scores,
+PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
                                 const PerToken &scales) {
   // The base-2 logarithm of each token's largest scale.
   SmallVector<Value> logs;
@@ -127,8 +125,8 @@ PerColumn BlockEmitter::rescale(WarpState &state,
 
 /// Whether products may be above the limit, by the lane's largest score and its
 /// largest scale, or a column has no shift yet.
-Value BlockEmitter::callsForRescaling(const WarpState &state,
-                                      const SmallVector<FragmentC> &scores,
+Value BlockEmitter::callsForRescaling(const ColumnState &state,
+                                      const Scores &scores,
                                       const PerToken &scales) {
   SmallVector<Value> flat, flatScales;
   for (const FragmentC &fragment : scores)
@@ -146,10 +144,9 @@ Value BlockEmitter::callsForRescaling(const WarpState &state,
 
 /// The probabilities times scales of a step, whose sums are added to the state.
 BlockEmitter::ScaledProbabilities
-BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
+BlockEmitter::emitSoftmax(ColumnState &state, Scores scores,
                           const TokenScales &scales) {
-  auto flatten = [&](const WarpState &state,
-                     const SmallVector<FragmentC> &scores) {
+  auto flatten = [&](const ColumnState &state, const Scores &scores) {
     SmallVector<Value> values = state.pack();
     for (const FragmentC &fragment : scores)
       llvm::append_range(values, fragment);
@@ -160,9 +157,9 @@ BlockEmitter::emitSoftmax(WarpState &state, SmallVector<FragmentC> scores,
   for (auto [type, value] : llvm::zip_equal(types, unchanged))
     type = value.getType();
   auto replace = [&] {
-    WarpState next = state;
+    ColumnState next = state;
     PerColumn change = rescale(next, scores, scales.scales);
-    SmallVector<FragmentC> shifted(scores);
+    Scores shifted(scores);
     for (FragmentC &fragment : shifted)
       for (auto [i, score] : llvm::enumerate(fragment))
         score = w.fsub(score, change[i % 2]);

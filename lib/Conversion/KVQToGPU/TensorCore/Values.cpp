@@ -26,27 +26,37 @@ static Value mergeHalves(WarpBuilder &w, const StoredElement &element,
   return w.permuteBytes(first, second, half == 0 ? 0x5410 : 0x7632);
 }
 
+/// Scaled probabilities of 16 tokens as columns of a product.
+SmallVector<FragmentB, 2> BlockEmitter::transposeColumns(const FragmentC &p) {
+  SmallVector<FragmentB, 2> parts =
+      packColumns(plan.value.element, {{{p[0], p[1]}, {p[2], p[3]}}});
+  for (FragmentB &part : parts)
+    for (Value &pair : part)
+      pair = w.transpose(pair);
+  return parts;
+}
+
 void BlockEmitter::emitValues(WarpState &state,
-                              const ScaledProbabilities &probabilities) {
+                              ArrayRef<ScaledProbabilities> probabilities) {
   const StoredElement &element = plan.value.element;
   int64_t laneTokens = plan.getLaneTokens();
   // Every row of a product with ones is the sum.
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
-  SmallVector<FragmentC> sums(state.rounded.size(), none);
+  SmallVector<SmallVector<FragmentC>> sums; // of each tile and group
+  for (const ColumnState &tile : state.tiles)
+    sums.emplace_back(tile.rounded.size(), none);
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
-    SmallVector<SmallVector<FragmentB, 2>> columns;
-    for (const SmallVector<FragmentC> &ofGroup : probabilities) {
-      const FragmentC &p = ofGroup[fragment];
-      columns.push_back(packColumns(element, {{{p[0], p[1]}, {p[2], p[3]}}}));
-      for (FragmentB &part : columns.back())
-        for (Value &pair : part)
-          pair = w.transpose(pair);
-    }
-    for (auto [sum, parts] : llvm::zip(sums, columns)) {
-      Value one = w.half2(1);
-      sum = w.multiply({one, one, one, one}, parts.front(), sum);
+    SmallVector<SmallVector<SmallVector<FragmentB, 2>>> columns;
+    for (auto [ofTile, tileSums] : llvm::zip_equal(probabilities, sums)) {
+      auto &ofGroups = columns.emplace_back();
+      for (const Scores &ofGroup : ofTile)
+        ofGroups.push_back(transposeColumns(ofGroup[fragment]));
+      for (auto [sum, parts] : llvm::zip(tileSums, ofGroups)) {
+        Value one = w.half2(1);
+        sum = w.multiply({one, one, one, one}, parts.front(), sum);
+      }
     }
     // Words of tokens 2t, 2t + 1 and those 8 rows of the fragment on.
     std::array<std::array<Words, 2>, 2> words;
@@ -58,7 +68,7 @@ void BlockEmitter::emitValues(WarpState &state,
           llvm::append_range(
               words[h][e], w.loadShared(address, offset, plan.value.loadBytes));
         }
-    for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, state.acc)) {
+    for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
       FragmentA a;
       for (int64_t h = 0; h != 2; ++h) {
         Value first = words[h][0][step.word], second = words[h][1][step.word];
@@ -75,25 +85,29 @@ void BlockEmitter::emitValues(WarpState &state,
         a[2 * h + 1] = odd;
       }
       // Exact values have no scales, and codes one for each group.
-      for (const FragmentB &part : columns[step.group])
-        acc = w.multiply(a, part, acc);
+      for (auto [tile, ofGroups] : llvm::zip_equal(state.tiles, columns))
+        for (const FragmentB &part : ofGroups[step.group])
+          tile.acc[i] = w.multiply(a, part, tile.acc[i]);
     }
   }
-  for (auto [total, sum] : llvm::zip_equal(state.rounded, sums))
-    for (auto [i, of] : llvm::enumerate(total))
-      of = w.fadd(of, sum[i]);
+  for (auto [tile, tileSums] : llvm::zip_equal(state.tiles, sums))
+    for (auto [total, sum] : llvm::zip_equal(tile.rounded, tileSums))
+      for (auto [i, of] : llvm::enumerate(total))
+        of = w.fadd(of, sum[i]);
 }
 
 /// Takes what codes are off by off the accumulators, before it grows so that
 /// taking it off is inexact.
 void BlockEmitter::takeOffsetsOff(WarpState &state) {
-  if (state.rounded.empty())
-    return;
-  for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, state.acc)) {
-    Value offset = w.f32(-getOffset(plan.value.element, step.plane));
-    for (auto [i, element] : llvm::enumerate(acc))
-      element = w.fma(offset, state.rounded[step.group][i % 2], element);
+  for (ColumnState &tile : state.tiles) {
+    if (tile.rounded.empty())
+      continue;
+    for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, tile.acc)) {
+      Value offset = w.f32(-getOffset(plan.value.element, step.plane));
+      for (auto [i, element] : llvm::enumerate(acc))
+        element = w.fma(offset, tile.rounded[step.group][i % 2], element);
+    }
+    for (PerColumn &sums : tile.rounded)
+      sums.fill(w.f32(0));
   }
-  for (PerColumn &sums : state.rounded)
-    sums.fill(w.f32(0));
 }
