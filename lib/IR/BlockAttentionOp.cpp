@@ -73,6 +73,10 @@ LogicalResult BlockAttentionOp::verify() {
       needsPosition != bool(getPosition()))
     return emitOpError("expected a position with slopes, causal or a window, "
                        "and none without");
+  if (std::optional<Type> type = getQueryCodes(); type && type->isInteger())
+    return emitOpError("expected query_codes f8E4M3FN, got ") << *type;
+  if (failed(verifyQueryCodes(*this, getQueryCodesAttr(), key, value)))
+    return failure();
   if (failed(verifySide(*this, "keys", getKeys(), key)) ||
       failed(verifySide(*this, "values", getValues(), value)))
     return failure();

@@ -87,6 +87,11 @@ bool FormatAttr::hasIntegerCodes() const {
                         getCodec(getCodes())->isUnsigned());
 }
 
+bool FormatAttr::hasFP8Codes() const {
+  auto codes = dyn_cast<TypeAttr>(getCodes());
+  return codes && isa<Float8E4M3FNType, Float8E5M2Type>(codes.getValue());
+}
+
 Type FormatAttr::getCenterType() const { return getCenter(); }
 
 bool FormatAttr::isBeforeRope() const { return getRope() == RopeOrder::Pre; }

@@ -60,11 +60,14 @@ LogicalResult kvq::verifyPageTable(Operation *op, StringRef name,
                            << " tokens, got " << found;
 }
 
-static bool hasIntegerCodes(CacheType cache) {
-  return llvm::any_of(cache.getSegmentCaches(), [](CacheType part) {
+/// Whether `query_codes` of the type say something of a cache.
+static bool hasCodesFor(Type queryCodes, CacheType cache) {
+  return llvm::any_of(cache.getSegmentCaches(), [&](CacheType part) {
     FormatInterface format = part.getFormat();
+    bool hasCodes = queryCodes.isInteger() ? format.hasIntegerCodes()
+                                           : format.hasFP8Codes();
     // RoPE turns floats.
-    return format.hasIntegerCodes() && !format.isBeforeRope();
+    return hasCodes && !format.isBeforeRope();
   });
 }
 
@@ -89,13 +92,18 @@ LogicalResult kvq::verifyQueryCodes(Operation *op, TypeAttr queryCodes,
   if (!queryCodes)
     return success();
   Type type = queryCodes.getValue();
-  if (!type.isSignlessInteger(8) && !type.isSignlessInteger(16))
-    return op->emitOpError() << "expected query_codes i8 or i16, got " << type;
-  if (!key || !value || hasIntegerCodes(key) || hasIntegerCodes(value))
+  if (!type.isSignlessInteger(8) && !type.isSignlessInteger(16) &&
+      !isa<Float8E4M3FNType>(type))
+    return op->emitOpError()
+           << "expected query_codes i8, i16 or f8E4M3FN, got " << type;
+  if (!key || !value || hasCodesFor(type, key) || hasCodesFor(type, value))
     return success();
-  return op->emitOpError()
-         << "query_codes needs integer codes of keys or of values, got "
-         << key.getRowFormat() << " and " << value.getRowFormat();
+  return op->emitOpError() << "query_codes needs "
+                           << (type.isInteger() ? "integer codes"
+                                                : "codes of f8E4M3FN or f8E5M2")
+                           << " of keys or of values, got "
+                           << key.getRowFormat() << " and "
+                           << value.getRowFormat();
 }
 
 FailureOr<int64_t>

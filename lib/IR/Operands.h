@@ -44,7 +44,8 @@ LogicalResult verifyQueryTokens(Operation *op, int64_t rows,
                                 IntegerAttr windowFirst);
 
 /// `query_codes`, if given, is i8 or i16 and goes with integer codes on one
-/// side at least; null caches are not known yet.
+/// side at least, or f8E4M3FN with floats of 8 bits; null caches are not known
+/// yet.
 LogicalResult verifyQueryCodes(Operation *op, TypeAttr queryCodes,
                                CacheType key, CacheType value);
 

@@ -172,15 +172,24 @@ def _mask(mask: Array | None, q: Array, lengths: np.ndarray) -> tuple[Any, str, 
     return taken.view(np.int8) if is_bool and not isinstance(mask, Taken) else taken, element, mask.shape[:2]
 
 
-def _query_codes(query_codes: str | None, k: Cache, v: Cache) -> str | None:
-    """`Error` for an unknown type, and where no side has integer codes."""
+def _query_codes(query_codes: str | None, k: Cache, v: Cache, device: Device | None) -> str | None:
+    """`Error` for an unknown type, where no side has codes for it, and for floats on a processor."""
     if query_codes is None:
         return None
-    if query_codes not in ("i8", "i16"):
-        raise _kvq.Error(f"expected query_codes 'i8', 'i16' or None, got {query_codes!r}")
+    if query_codes not in ("i8", "i16", "f8E4M3FN"):
+        raise _kvq.Error(f"expected query_codes 'i8', 'i16', 'f8E4M3FN' or None, got {query_codes!r}")
     formats = [fmt for side in (k, v) for fmt in side.format.formats if not fmt.is_before_rope]  # RoPE turns floats
-    if not any(fmt.has_integer_codes for fmt in formats):
-        raise _kvq.Error(f"query_codes needs integer codes of keys or of values, got '{k.format}' and '{v.format}'")
+    if query_codes == "f8E4M3FN":
+        needed, found = "codes of f8E4M3FN or f8E5M2", any(fmt.has_fp8_codes for fmt in formats)
+    else:
+        needed, found = "integer codes", any(fmt.has_integer_codes for fmt in formats)
+    if not found:
+        raise _kvq.Error(f"query_codes needs {needed} of keys or of values, got '{k.format}' and '{v.format}'")
+    if query_codes == "f8E4M3FN" and device is None:
+        raise _kvq.Error(
+            "expected a GPU of sm_89 or newer for query_codes 'f8E4M3FN', such as device='cuda' or Emulator('sm_89'), "
+            "got device='cpu'"
+        )
     return query_codes
 
 
@@ -242,7 +251,8 @@ def attention(
 
     query_codes: "i16" or "i8" allows integer dot products, which are faster and less exact (docs/Semantics.md, R38):
     keys with integer codes see the query as such integers, values with integer codes the probabilities as i16. At least
-    one side has to have integer codes.
+    one side has to have integer codes. "f8E4M3FN" allows tensor cores (sm_89 or newer) to multiply codes of f8E4M3FN and
+    f8E5M2 as they are, with the query and the probabilities rounded to f8E4M3FN (R41).
     rope: for keys before RoPE (`rope = pre`), tables (cos, sin) as `rope_tables` makes them, with a row for each position:
     keys are turned as they are read; q is turned already. rope_style: "half" or "interleaved", which channels are turned
     together: c and c + n/2, or 2c and 2c + 1.
@@ -326,7 +336,7 @@ def attention(
         value_channels=channels,
         rope=(rope[0].shape[1], rope_style) if tables else None,
         lse=return_lse,
-        query_codes=_query_codes(query_codes, k, values),
+        query_codes=_query_codes(query_codes, k, values, device),
         schedule=schedule and str(schedule),
     )
     sides = (k,) if v is None else (k, v)

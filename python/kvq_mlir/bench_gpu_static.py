@@ -37,10 +37,11 @@ CASES = (*list(FORMATS)[:6], "ui4, per channel of 32 tokens / i4, per token", "i
 
 @dataclass(frozen=True)
 class Step:
-    """A decode step with one format of keys and one of values."""
+    """A decode step with one format of keys and one of values, and of floats of 8 bits the query's."""
 
     keys: str
     values: str
+    query_codes: str | None
     launches: int  # of a step of one layer: attention, and the appends to both sides
     attention: list[Measured]  # by GPU
 
@@ -50,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--formats",
         default="; ".join(CASES),
-        help="formats with semicolons, KEYS / VALUES where they differ: names of `formats` (default: %(default)s)",
+        help="formats with semicolons, KEYS / VALUES where they differ, @ f8E4M3FN for products of floats of 8 bits: "
+        "names of `formats` (default: %(default)s)",
     )
     parser.add_argument("--gpus", default="all", help="with commas (default: all)")
     parser.add_argument("--cubin", metavar="FILE", help="measure a kernel of a cubin rather than compile one")
@@ -110,7 +112,9 @@ def measure_cubin(arguments: argparse.Namespace, gpus: list[Chip]) -> list[Measu
 class Sides:
     """The caches of a decode step, as types."""
 
-    def __init__(self, named: tuple[NamedFormat, NamedFormat], dims: tuple[int, int], queries: int) -> None:
+    def __init__(
+        self, named: tuple[NamedFormat, NamedFormat], dims: tuple[int, int], queries: int, query_codes: str | None
+    ) -> None:
         self.formats = [side.format for side in named]
         self.recent = [fmt.tokens if fmt.tokens > 1 else 0 for fmt in self.formats]
         self.types = [
@@ -120,14 +124,14 @@ class Sides:
             for side, dim, recent in zip(named, dims, self.recent, strict=True)
         ]
         self.windows = tuple(has_window(fmt, recent, None) for fmt, recent in zip(self.formats, self.recent, strict=True))
-        self.dims, self.query_heads = dims, KV_HEADS * queries
+        self.dims, self.query_heads, self.query_codes = dims, KV_HEADS * queries, query_codes
 
     @property
     def bits(self) -> tuple[float, float]:
         return tuple(16 if fmt.is_exact else fmt.bits for fmt in self.formats)
 
     def attention(self) -> str:
-        variant = _attention_ir.Variant(scale=0.1, causal=True)
+        variant = _attention_ir.Variant(scale=0.1, causal=True, query_codes=self.query_codes)
         shape = (BATCH, self.query_heads, self.dims[0])
         return _attention_ir.attention(shape, "f16", self.dims[1], *self.types, self.windows, variant, (True, True))
 
@@ -153,7 +157,7 @@ def measure_step(names: tuple[str, str], sides: Sides, work: Work, gpus: list[Ch
         if not launches:
             appends = [_kvq.gpu_code(sides.append(side), chip=target)[1] for side in range(2)]
             launches = len(called) + sum(map(len, appends))
-    return Step(*names, launches, found)
+    return Step(*names, sides.query_codes, launches, found)
 
 
 def _named(name: str) -> NamedFormat:
@@ -166,15 +170,16 @@ def _steps(arguments: argparse.Namespace, gpus: list[Chip]) -> list[Step]:
     dims, queries = _pair(arguments.head_dim, "--head-dim"), positive(arguments.queries, "--queries")
     pairs = []
     for text in arguments.formats.split(";"):
-        parts = [part.strip() for part in text.split("/")]
+        formats, _, query = text.partition("@")
+        parts = [part.strip() for part in formats.split("/")]
         if len(parts) > 2:
             raise InputError(f"--formats: expected a name, or keys / values, found '{text.strip()}'")
-        pairs.append((parts[0], parts[-1]))
+        pairs.append(((parts[0], parts[-1]), query.strip() or None))
     steps = []
-    for names in tqdm(pairs, desc="compiling", unit="format", disable=None, leave=False):
+    for names, query in tqdm(pairs, desc="compiling", unit="format", disable=None, leave=False):
         named = tuple(_named(name) for name in names)
         try:
-            sides = Sides(named, dims, queries)
+            sides = Sides(named, dims, queries, query)
             steps.append(measure_step(names, sides, _work(arguments, sides.bits), gpus))
         except _kvq.Error as error:
             raise InputError(f"{' / '.join(names)}: {error}") from error
@@ -244,6 +249,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     for step in steps:
         name = step.keys if step.keys == step.values else f"{step.keys} / {step.values}"
+        name += f" @ {step.query_codes}" if step.query_codes else ""
         print(f"\n{name}: {step.launches} launches a step, appends included\n{COLUMNS}")
         for m in step.attention:
             print(_row(m))

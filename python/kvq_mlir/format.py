@@ -72,6 +72,11 @@ class Format:
         return self._fields["integers"]
 
     @property
+    def has_fp8_codes(self) -> bool:
+        """Whether a code is a float that tensor cores multiply as it is: f8E4M3FN or f8E5M2."""
+        return self._fields["codes"] in ("f8E4M3FN", "f8E5M2")
+
+    @property
     def bits(self) -> int:
         """Bits of a code; 0 if exact."""
         return self._fields["bits"]

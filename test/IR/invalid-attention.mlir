@@ -322,9 +322,20 @@ func.func @misspelt(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) -> tens
 #int = #kvq.format<codes = i8, group = [1, 32], scale = f16>
 !c = !kvq.cache<1x2x?x64xf16, #int>
 func.func @query_codes_of_another_width(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) {
-  // expected-error@+1 {{expected query_codes i8 or i16, got 'i4'}}
+  // expected-error@+1 {{expected query_codes i8, i16 or f8E4M3FN, got 'i4'}}
   %0 = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
       outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32, query_codes = i4} -> tensor<1x2x1x64xf32>
+  return
+}
+
+// -----
+
+#int = #kvq.format<codes = i8, group = [1, 32], scale = f16>
+!c = !kvq.cache<1x2x?x64xf16, #int>
+func.func @query_codes_of_floats_with_integers(%q: tensor<1x2x1x64xf32>, %c: !c, %n: tensor<1xi64>) {
+  // expected-error@+1 {{query_codes needs codes of f8E4M3FN or f8E5M2 of keys or of values, got #kvq.format<codes = i8}}
+  %0 = kvq.attention ins(%q, %c, %c : tensor<1x2x1x64xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32, query_codes = f8E4M3FN} -> tensor<1x2x1x64xf32>
   return
 }
 

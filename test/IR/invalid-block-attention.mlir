@@ -82,3 +82,31 @@ func.func @results(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>, %
        value_region = #kvq.region<codes>, shared_bytes = 65536}
   return
 }
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @integers(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
+  // expected-error @below {{expected query_codes f8E4M3FN, got 'i8'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, query_codes = i8}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @floats_with_integers(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
+  // expected-error @below {{query_codes needs codes of f8E4M3FN or f8E5M2 of keys or of values, got #kvq.format<codes = i8}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, query_codes = f8E4M3FN}
+  return
+}

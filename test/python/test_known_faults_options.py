@@ -352,6 +352,7 @@ BLOCK_ATTRIBUTES = "key_region = #kvq.region<{}>, value_region = #kvq.region<{}>
 
 
 BIASED = WINDOWED.replace("scale = f16>", "scale = f16, layout = #kvq.layout<codes = planar, bias>>")
+FP8 = WINDOWED.replace("codes = i8", "codes = f8E4M3FN")
 ALL_CODES = BLOCK_ATTRIBUTES.format("codes", "codes", 99999)
 
 
@@ -436,6 +437,10 @@ OP_ATTRIBUTES = {
             ("window_first", f"{ALL_CODES}, window = 9", f"{ALL_CODES}, window = 9, window_first = 2"),
         )
     },
+    "block_attention.query_codes": (
+        *(BLOCK, in_block(ALL_CODES, key=FP8), in_block(f"{ALL_CODES}, query_codes = f8E4M3FN", key=FP8)),
+        ON_BLOCKS,
+    ),
     "block_attention.key_type": (BLOCK, in_block(ALL_CODES), in_block(ALL_CODES, key=BIASED), ON_BLOCKS),
     "block_attention.value_type": (BLOCK, in_block(ALL_CODES), in_block(ALL_CODES, value=BIASED), ON_BLOCKS),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),

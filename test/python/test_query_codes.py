@@ -158,7 +158,7 @@ def test_what_has_no_integers_is_an_error(rng):
     q = rng.standard_normal((2, 2, 1, 64), np.float32)
     with pytest.raises(kvq.Error, match="query_codes needs integer codes of keys or of values, got 'codes = f8E5M2"):
         kvq.attention(q, floats, exact, query_codes="i16")
-    with pytest.raises(kvq.Error, match="expected query_codes 'i8', 'i16' or None, got 'i4'"):
+    with pytest.raises(kvq.Error, match="expected query_codes 'i8', 'i16', 'f8E4M3FN' or None, got 'i4'"):
         kvq.attention(q, integer, integer, query_codes="i4")
 
 

@@ -229,7 +229,9 @@ def MapToTensorCoresPass : Pass<"kvq-map-to-tensor-cores"> {
          value_region = #kvq.region<codes>, value_type = !vc} -> …
     ```
 
-    Errors: a chip or a PTX version that is not known.
+    Errors: a chip or a PTX version that is not known; attention with
+    `query_codes = f8E4M3FN` over codes of such floats that is not for tensor cores, or
+    for a chip or a PTX version without their products.
 
     Numerics: see `kvq.block_attention`.
   }];
@@ -305,7 +307,7 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def MathToIntrinsicsPass : Pass<"kvq-math-to-intrinsics"> {

@@ -468,15 +468,18 @@ def KVQ_AttentionOp : KVQ_Op<"attention", [
     are rotated or centred, or choose from those that are turned by RoPE; tables missing for keys before RoPE or
     given for other caches, of different types, with no angle or more than a row
     has pairs of channels, or of fewer rows than the capacity; a `rope_style`
-    without tables; values with `rope = pre`; `query_codes` other than i8 and i16,
-    or with keys and values neither of which have integer codes (those of keys
+    without tables; values with `rope = pre`; `query_codes` other than i8, i16 and
+    f8E4M3FN, or with keys and values neither of which have integer codes, of
+    f8E4M3FN neither of which have codes of f8E4M3FN or f8E5M2 (those of keys
     before RoPE are turned in f32). Lengths beyond the capacity or the tables are
     not checked at run time.
 
     `query_codes = i16` or `i8` allows sums of integer products (rule R38): keys with
     integer codes see the query as integers of that type, with a scale for each
     channel group; values with integer codes see probabilities times scales as i16.
-    It spends error, which docs/Semantics.md bounds. Without it all is f32.
+    `query_codes = f8E4M3FN` allows products of floats of 8 bits (rule R41), on tensor
+    cores of sm_89 and newer; elsewhere it is an error of `kvq-decompose-attention`.
+    Both spend error, which docs/Semantics.md bounds. Without it all is f32.
 
     `schedule`, a `#kvq.schedule`, says how the op is cut into work items, tiles and
     vectors. It changes the output by no more than the order of f32 sums.

@@ -34,6 +34,9 @@ def KVQ_FormatInterface : AttrInterface<"FormatInterface"> {
     InterfaceMethod<"True when a code stands for its integer, signed or not, "
                     "before scale and zero apply.",
       "bool", "hasIntegerCodes">,
+    InterfaceMethod<"True when a code is a float that tensor cores multiply as it "
+                    "is: f8E4M3FN or f8E5M2.",
+      "bool", "hasFP8Codes">,
     InterfaceMethod<"Tokens that are quantized together; 1 when exact, and where "
                     "the range is static.",
       "int64_t", "getGroupTokens">,

@@ -84,7 +84,7 @@ def KVQ_PartialAttentionOp : KVQ_Op<"partial_attention", [
     without them; `value_channels` that `kvq.attention` would refuse; results of other types than the initial state; one region without
     the other; a tile of fewer than one token; a page table missing for a paged
     cache or given for another; `within_pages` without codes that lie in pages;
-    `query_codes` other than i8 and i16, or without integer codes on either side;
+    `query_codes` that `kvq.attention` would not take for these caches;
     tables that `kvq.attention` would not take for these keys; a cache whose layout
     is open (`layout = auto`).
   }];
@@ -171,10 +171,13 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     rounded to f16 (bf16 where exact tokens of bf16 are multiplied), products are added in
     f32. The sums' order depends on the op alone, so that the same inputs give the
     same bits. Scores, scales, the maximum and the sum are f32. Probabilities are relative to a maximum
-    that is replaced only when an f16 would overflow.
+    that is replaced only when an f16 would overflow. With `query_codes = f8E4M3FN`
+    the query, times codes of f8E4M3FN or f8E5M2, and the probabilities, times scales
+    of such values, are rounded to f8E4M3FN instead (rule R41).
 
     Errors: as of `kvq.partial_attention`; keys or values that are neither a cache nor
-    the components of one; results without tensors or tensors without results.
+    the components of one; results without tensors or tensors without results;
+    `query_codes` of integers.
   }];
   let arguments = (ins
     AnyTypeOf<[2DTensorOf<[F32]>, MemRefRankOf<[F32], [2]>]>:$query,
@@ -200,7 +203,8 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     DefaultValuedAttr<I64Attr, "1">:$query_tokens,
     UnitAttr:$causal,
     OptionalAttr<I64Attr>:$window,
-    OptionalAttr<I64Attr>:$window_first);
+    OptionalAttr<I64Attr>:$window_first,
+    OptionalAttr<TypeAttr>:$query_codes);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $query `:` type($query) `)`

@@ -33,7 +33,7 @@ static std::string whyNotVariant(PartialAttentionOp op) {
     return "it turns keys by RoPE";
   if (op.getValueChannels())
     return "its values are among the channels of keys";
-  if (op.getQueryCodes())
+  if (std::optional<Type> type = op.getQueryCodes(); type && type->isInteger())
     return "it asks for an integer query";
   return "";
 }
@@ -47,6 +47,19 @@ static int64_t getRingBytes(PartialAttentionOp op, const GPUTarget &target) {
   return target.chip->maxSharedBytes - query.getDimSize(0) * rowBytes;
 }
 
+/// `query_codes` say nothing of tokens that have no codes.
+static void dropQueryCodes(PartialAttentionOp op) {
+  auto hasFP8Codes = [](CacheType cache, TokenRegion region) {
+    return region == TokenRegion::Codes && cache.getFormat().hasFP8Codes();
+  };
+  std::optional<Type> type = op.getQueryCodes();
+  if (type && !type->isInteger() && !op.getKey().getType().getSegments() &&
+      !op.getValue().getType().getSegments() &&
+      !hasFP8Codes(op.getKey().getType(), *op.getKeyRegion()) &&
+      !hasFP8Codes(op.getValue().getType(), *op.getValueRegion()))
+    op.removeQueryCodesAttr();
+}
+
 static void replace(RewriterBase &rewriter, PartialAttentionOp op,
                     int64_t sharedBytes) {
   rewriter.setInsertionPoint(op);
@@ -57,7 +70,7 @@ static void replace(RewriterBase &rewriter, PartialAttentionOp op,
       op.getSum(), op.getSlopes(), op.getPosition(), op.getKey().getType(),
       op.getValue().getType(), *op.getKeyRegion(), *op.getValueRegion(),
       sharedBytes, op.getSoftcapAttr(), op.getQueryTokens(), op.getCausal(),
-      op.getWindowAttr(), op.getWindowFirstAttr());
+      op.getWindowAttr(), op.getWindowFirstAttr(), op.getQueryCodesAttr());
   rewriter.replaceOp(op, block);
 }
 
@@ -86,20 +99,30 @@ private:
     if (!op.getKeyRegion())
       return op.emitOpError("expected key_region and value_region, as "
                             "kvq-split-regions sets them, got neither");
+    dropQueryCodes(op);
     int64_t sharedBytes = getRingBytes(op, target);
     std::string whyNot = whyNotVariant(op);
     if (whyNot.empty() && !target.has(GPUFeature::MatrixTranspose))
       whyNot = "PTX " + std::to_string(target.ptx) + " transposes no matrices";
     if (whyNot.empty()) {
       std::optional<BlockPlan> plan = BlockPlan::get(
-          op.getKey().getType(), *op.getKeyRegion(), op.getValue().getType(),
-          *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
-          sharedBytes, whyNot);
+          {op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
+           *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
+           op.getQueryCodes().has_value(), sharedBytes},
+          whyNot);
       if (plan && plan->convertsFP8() && !target.has(GPUFeature::FP8Conversion))
         whyNot = target.chip->name.str() + " converts no f8E4M3FN";
+      if (plan && plan->multipliesFP8() && !target.has(GPUFeature::FP8MMA))
+        whyNot = target.chip->name.str() + " with PTX " +
+                 std::to_string(target.ptx) + " multiplies no f8E4M3FN";
     }
     auto opts = remark::RemarkOpts::name("MapToTensorCores")
                     .category("kvq-map-to-tensor-cores");
+    if (std::optional<Type> type = op.getQueryCodes();
+        type && !type->isInteger() && !whyNot.empty())
+      return op.emitOpError("expected attention for tensor cores, for "
+                            "query_codes = ")
+             << *type << ", got that " << whyNot;
     if (whyNot.empty())
       replace(rewriter, op, sharedBytes);
     else

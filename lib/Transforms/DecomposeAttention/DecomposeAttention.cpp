@@ -65,6 +65,12 @@ struct DecomposeAttentionPass
       return partial.emitOpError("expected a tile bound and the regions of "
                                  "keys and values (run kvq-tile-attention "
                                  "first)");
+    if (std::optional<Type> type = partial.getQueryCodes();
+        type && !type->isInteger())
+      return partial.emitOpError("expected query_codes of integers without "
+                                 "tensor cores (sm_89 or newer, "
+                                 "kvq-map-to-tensor-cores), got ")
+             << *type;
     return TileDecomposer(rewriter, partial, hasManyRows(partial), transposed)
         .run();
   }

@@ -35,7 +35,8 @@ class Work:
         Where an iteration is for a part of the queries, all of them take several for these tokens.
         """
         tiles = -(-self.queries // 8)
-        fragments = loop.count(*MATRIX) // ((self.key_dim + self.value_dim) // 16)
+        products = loop.count(*MATRIX) + loop.count("QMMA")  # of floats of 8 bits 32 channels or tokens deep
+        fragments = products // ((self.key_dim + self.value_dim) // 16)
         return fragments * TOKENS // tiles
 
     def bytes_of(self, tokens: int) -> float:

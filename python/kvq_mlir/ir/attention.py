@@ -20,7 +20,7 @@ class Variant:
 
     mask: batch and query heads of the mask, 1 where shared, and its element type. window: tokens, and how many of the
     first ones are seen beside. value_channels: begin and end. rope: the width of the tables and the style of pairs, where
-    keys are turned as they are read. query_codes: "i16" or "i8". schedule: the attribute.
+    keys are turned as they are read. query_codes: "i16", "i8" or "f8E4M3FN". schedule: the attribute.
     """
 
     scale: float

@@ -27,6 +27,8 @@ SmallVector<Value> ColumnState::pack() const {
     llvm::append_range(values, fragment);
   for (const PerColumn &sums : rounded)
     llvm::append_range(values, sums);
+  for (const PerColumn &sums : scaled)
+    llvm::append_range(values, sums);
   return values;
 }
 
@@ -44,6 +46,8 @@ void ColumnState::unpack(ValueRange values) {
   for (FragmentC &fragment : acc)
     take(fragment);
   for (PerColumn &sums : rounded)
+    take(sums);
+  for (PerColumn &sums : scaled)
     take(sums);
 }
 
@@ -84,8 +88,10 @@ WarpState BlockEmitter::createState() {
   empty.shift.fill(zero);
   empty.sum.fill(zero);
   empty.acc.assign(plan.valueSteps.size(), {zero, zero, zero, zero});
-  if (getOffset(plan.value.element, 0) != 0)
+  if (getOffset(plan.value.element, 0) != 0 || plan.value.multipliesFP8)
     empty.rounded.assign(plan.value.groups, {zero, zero});
+  if (plan.value.multipliesFP8)
+    empty.scaled.assign(plan.value.groups, {zero, zero});
   if (plan.value.hasTokenZeros())
     empty.zeroSums.assign(plan.value.groups, {zero, zero});
   state.tiles.assign(tiles.size(), empty);
@@ -291,8 +297,10 @@ void BlockEmitter::emit() {
 static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
   std::string whyNot;
   std::optional<BlockPlan> plan = BlockPlan::get(
-      op.getKeyCache(), op.getKeyRegion(), op.getValueCache(),
-      op.getValueRegion(), getRows(op), op.getSharedBytes(), whyNot);
+      {op.getKeyCache(), op.getValueCache(), op.getKeyRegion(),
+       op.getValueRegion(), getRows(op), op.getQueryCodes().has_value(),
+       int64_t(op.getSharedBytes())},
+      whyNot);
   if (!plan)
     return op.emitOpError("expected caches that tensor cores take, got that ")
            << whyNot;

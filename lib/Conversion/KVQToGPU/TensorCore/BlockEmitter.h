@@ -58,6 +58,9 @@ struct ColumnState {
   /// For each group of values, the sums of probabilities times scales as they
   /// are rounded: what an offset of codes is taken off with.
   SmallVector<PerColumn> rounded;
+  /// The lane's part of the same sums before they are rounded, where they are
+  /// to f8E4M3FN.
+  SmallVector<PerColumn> scaled;
 
   SmallVector<Value> pack() const;
   void unpack(ValueRange values);
@@ -71,7 +74,7 @@ struct WarpState {
   /// Of paged caches the pages of the step.
   Value keyPage, valuePage;
   /// Of each tile of columns.
-  SmallVector<ColumnState> tiles;
+  SmallVector<ColumnState, 1> tiles;
 
   SmallVector<Value> pack() const;
   void unpack(ValueRange values);
@@ -87,8 +90,11 @@ struct SlotPlace {
 
 /// Query rows as columns of products.
 struct QueryColumns {
-  /// For each `KeyStep`.
+  /// For each `KeyStep`: pairs, or a word of four f8E4M3FN.
   SmallVector<SmallVector<FragmentB, 2>> fragments;
+  SmallVector<Value> words;
+  /// What products are multiplied with where they are not the query's.
+  PerColumn unit;
   /// For each group of keys: minus the query times what codes are off by, and
   /// the sum of the query where tokens have zeros.
   SmallVector<FragmentC> scoreInits, sums;
@@ -145,6 +151,13 @@ public:
   void emit();
 
 private:
+  /// Of each fragment.
+  using Scores = SmallVector<FragmentC>;
+  /// Times scales, of each group.
+  using ScaledProbabilities = SmallVector<Scores>;
+  /// Of two tokens of each half of a fragment, [half][token].
+  using ValueWords = std::array<std::array<Words, 2>, 2>;
+
   // BlockAttention.cpp: the whole.
   void emitRows(Value firstRow);
   void setCommonTokens();
@@ -194,16 +207,25 @@ private:
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(Value firstRow, const Step *step);
-  double getQueryFactor() const;
+  void roundQuery(QueryColumns &columns,
+                  ArrayRef<std::array<Value, 4>> elements);
   std::array<Value, 4> loadQueryElements(Value firstRow, const KeyStep &step);
   std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
                                          Type type);
-  Value sumOverChannels(Value value, int64_t column);
+  Value getOfColumn(Value ofRow, int64_t column);
   void addConstantProducts(QueryColumns &columns);
 
+  // FP8Products.cpp: products of floats of 8 bits.
+  void roundQueryToFP8(QueryColumns &columns,
+                       ArrayRef<std::array<Value, 4>> elements);
+  void addFP8Dots(const std::array<Words, 2> &words,
+                  ArrayRef<QueryColumns> queries,
+                  MutableArrayRef<SmallVector<FragmentC>> dots);
+  void emitFP8Values(WarpState &state,
+                     ArrayRef<ScaledProbabilities> probabilities);
+  PerColumn getRoundingFactor(const ColumnState &state, int64_t group);
+
   // Scores.cpp: query times keys.
-  /// Of each fragment.
-  using Scores = SmallVector<FragmentC>;
   SmallVector<Scores> emitScores(const WarpState &state, const Step &step);
   SmallVector<SmallVector<FragmentC>>
   emitDots(Value slot, ArrayRef<QueryColumns> queries, int64_t fragment);
@@ -217,8 +239,6 @@ private:
   void hideScores(const ColumnTile &tile, Scores &scores, Value begin);
 
   // Softmax.cpp: scores to probabilities.
-  /// Times scales, of each group and fragment.
-  using ScaledProbabilities = SmallVector<SmallVector<FragmentC>>;
   ScaledProbabilities emitSoftmax(ColumnState &state, Scores scores,
                                   const TokenScales &scales);
   ScaledProbabilities scaleProbabilities(const Scores &probabilities,
@@ -231,6 +251,7 @@ private:
                     const PerToken &scales);
 
   // Values.cpp: probabilities times values.
+  ValueWords loadValueWords(Value slot, int64_t fragment);
   SmallVector<FragmentB, 2> transposeColumns(const FragmentC &probabilities);
   void emitValues(WarpState &state,
                   ArrayRef<ScaledProbabilities> probabilities);
@@ -262,7 +283,7 @@ private:
   /// The tokens that all query rows see.
   Value commonBegin, commonEnd;
   /// The query rows at hand.
-  SmallVector<ColumnTile> tiles;
+  SmallVector<ColumnTile, 1> tiles;
 };
 
 } // namespace mlir::kvq

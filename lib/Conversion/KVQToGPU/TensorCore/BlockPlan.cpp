@@ -225,8 +225,10 @@ int64_t BlockPlan::getSharedBytes() const {
 
 /// Whether reading a side takes an instruction that not all chips have.
 bool BlockPlan::convertsFP8() const {
-  return llvm::is_contained({key.element.kind, value.element.kind},
-                            StoredElement::Kind::E4M3);
+  return llvm::any_of(ArrayRef({&key, &value}), [](const SidePlan *side) {
+    return side->element.kind == StoredElement::Kind::E4M3 &&
+           !side->multipliesFP8;
+  });
 }
 
 /// Registers of a lane for a tile: the accumulator; the query, of bf16 as a sum
@@ -264,17 +266,14 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   return {64, 32, 16};
 }
 
-std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
-                                        CacheType value,
-                                        TokenRegion valueRegion, int64_t rows,
-                                        int64_t maxSharedBytes,
+std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
                                         std::string &whyNot) {
   BlockPlan plan;
   plan.key.isKey = true;
-  plan.key.cache = key;
-  plan.key.region = keyRegion;
-  plan.value.cache = value;
-  plan.value.region = valueRegion;
+  plan.key.cache = work.key;
+  plan.key.region = work.keyRegion;
+  plan.value.cache = work.value;
+  plan.value.region = work.valueRegion;
   for (auto [side, name] :
        {std::pair(&plan.key, "keys"), std::pair(&plan.value, "values")}) {
     whyNot = whyNotRows(side->cache, side->region);
@@ -287,13 +286,14 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
       whyNot = std::string(name) + " have " + whyNot;
       return std::nullopt;
     }
+    side->multipliesFP8 = work.multipliesFP8 && side->element.isFP8();
   }
   auto isPagedCodes = [](const SidePlan &side) {
     return side.region == TokenRegion::Codes && side.cache.isPaged();
   };
   if ((isPagedCodes(plan.key) || plan.key.foldsIntoQuery()) &&
       isPagedCodes(plan.value) &&
-      key.getExactFirst() != value.getExactFirst()) {
+      work.key.getExactFirst() != work.value.getExactFirst()) {
     whyNot = "pages or groups of keys and values begin at other tokens";
     return std::nullopt;
   }
@@ -302,7 +302,7 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
     whyNot = planSteps(plan.value, plan.valueSteps, planValues);
   // The accumulator's registers.
   constexpr int64_t kMaxValueChannels = 256;
-  if (whyNot.empty() && value.getHeadDim() > kMaxValueChannels)
+  if (whyNot.empty() && work.value.getHeadDim() > kMaxValueChannels)
     whyNot = "values of more than " + std::to_string(kMaxValueChannels) +
              " channels";
   if (!whyNot.empty())
@@ -325,10 +325,10 @@ std::optional<BlockPlan> BlockPlan::get(CacheType key, TokenRegion keyRegion,
   const SidePlan &first = followsValues ? plan.value : plan.key;
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
-  plan.columnTiles = plan.countColumnTiles(rows);
+  plan.columnTiles = plan.countColumnTiles(work.rows);
   for (int64_t tokens : plan.getStepLengths()) {
     plan.stepTokens = tokens;
-    if (plan.getSharedBytes() <= maxSharedBytes && fitsPages(tokens) &&
+    if (plan.getSharedBytes() <= work.sharedBytes && fitsPages(tokens) &&
         fitsLanes(tokens))
       return plan;
   }

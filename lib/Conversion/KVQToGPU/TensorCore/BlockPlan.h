@@ -56,6 +56,7 @@ struct StoredElement {
 
   bool isExact() const { return kind == Kind::Half || kind == Kind::BFloat; }
   bool isBFloat() const { return kind == Kind::BFloat; }
+  bool isFP8() const { return kind == Kind::E4M3 || kind == Kind::E5M2; }
   int64_t getPlanes() const { return isExact() ? 1 : 8 / bits; }
   /// The bytes of a word whose elements become pair `pair`, of two words of
   /// exact elements that of the `pair`th.
@@ -74,12 +75,26 @@ struct StoredElement {
   }
 };
 
+/// What a block is to attend to.
+struct BlockWork {
+  CacheType key, value;
+  TokenRegion keyRegion, valueRegion;
+  /// Query rows.
+  int64_t rows = 0;
+  /// Whether floats of 8 bits are multiplied as such.
+  bool multipliesFP8 = false;
+  /// What the block may have of its memory.
+  int64_t sharedBytes = 0;
+};
+
 /// Keys or values of a block's step.
 struct SidePlan {
   bool isKey = false;
   CacheType cache;
   TokenRegion region;
   StoredElement element;
+  /// Whether codes are operands of products as they are, and not as f16.
+  bool multipliesFP8 = false;
   /// Bytes of a token's row in memory.
   int64_t rowBytes = 0;
   /// Bytes that a lane loads at once.
@@ -149,15 +164,14 @@ struct BlockPlan {
     return stepTokens * std::max(key.rowBytes, value.rowBytes);
   }
   bool convertsFP8() const;
+  bool multipliesFP8() const {
+    return key.multipliesFP8 || value.multipliesFP8;
+  }
   /// The rings of all warps, or what merges them, whichever is more.
   int64_t getSharedBytes() const;
 
-  /// The plan for attention of `rows` query rows over the tokens of two
-  /// regions, in a block that may have `maxSharedBytes` for it. Without one
-  /// `whyNot` says why not.
-  static std::optional<BlockPlan> get(CacheType key, TokenRegion keyRegion,
-                                      CacheType value, TokenRegion valueRegion,
-                                      int64_t rows, int64_t maxSharedBytes,
+  /// The plan for a block. Without one `whyNot` says why not.
+  static std::optional<BlockPlan> get(const BlockWork &work,
                                       std::string &whyNot);
 
 private:

@@ -35,6 +35,9 @@ void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
   for (PerColumn &sums : zeroSums)
     for (Value &of : sums)
       of = w.sumRows(of);
+  SmallVector<PerColumn> roundingFactors;
+  for (size_t group = 0; group != state.scaled.size(); ++group)
+    roundingFactors.push_back(getRoundingFactor(state, group));
 
   // The rings are free once all warps are here.
   w.waitForCopies(0);
@@ -46,6 +49,8 @@ void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
     for (auto [i, element] : llvm::enumerate(acc)) {
       Value channel = w.add(w.mul(laneRow, step.stride), step.channels[i / 2]);
       Value total = element;
+      if (!roundingFactors.empty())
+        total = w.fmul(total, roundingFactors[step.group][i % 2]);
       if (!zeroSums.empty())
         total = w.fadd(total, zeroSums[step.group][i % 2]);
       w.storeSharedF32(total, w.add(laneBase, w.mul(channel, 4)),

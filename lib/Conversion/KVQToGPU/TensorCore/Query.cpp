@@ -89,12 +89,10 @@ std::array<Value, 4> BlockEmitter::loadGroupElements(const KeyStep &step,
   return elements;
 }
 
-/// The sum of what the lanes of a query row have, for a column of the lane's.
-Value BlockEmitter::sumOverChannels(Value value, int64_t column) {
-  for (int64_t lanes : {1, 2})
-    value = w.fadd(value, w.shuffleXor(value, lanes));
+/// What the lanes of a query row have, for a column of the lane's.
+Value BlockEmitter::getOfColumn(Value ofRow, int64_t column) {
   Value row = w.add(w.mul(laneColumn, 2), column);
-  return w.shuffleFrom(value, w.mul(row, 4));
+  return w.shuffleFrom(ofRow, w.mul(row, 4));
 }
 
 /// A product with a constant gives the same sum in every row: what scores begin
@@ -103,29 +101,50 @@ void BlockEmitter::addConstantProducts(QueryColumns &columns) {
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
   columns.scoreInits.assign(plan.key.groups, none);
   columns.sums.assign(plan.key.hasTokenZeros() ? plan.key.groups : 0, none);
-  auto addProduct = [&](FragmentC &sum, double constant, const FragmentB &b) {
+  auto addProduct = [&](FragmentC &sum, double constant, size_t step) {
+    if (plan.key.multipliesFP8) {
+      sum = w.multiplyFP8(w.onesOfFP8(), /*isE5M2=*/false,
+                          {columns.words[step], w.i32(0)}, sum);
+      return;
+    }
     Value pair = w.half2(constant);
-    sum = w.multiply({pair, pair, pair, pair}, b, sum);
+    // Codes have one part.
+    sum = w.multiply({pair, pair, pair, pair}, columns.fragments[step].front(),
+                     sum);
   };
-  for (auto [step, fragments] :
-       llvm::zip_equal(plan.keySteps, columns.fragments)) {
-    const FragmentB &fragment = fragments.front(); // codes have one
+  for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
     double offset = getOffset(plan.key.element, step.plane);
     if (offset != 0)
-      addProduct(columns.scoreInits[step.group], -offset, fragment);
+      addProduct(columns.scoreInits[step.group], -offset, i);
     if (!columns.sums.empty())
-      addProduct(columns.sums[step.group], 1, fragment);
+      addProduct(columns.sums[step.group], 1, i);
   }
 }
 
-/// What a query times scales is multiplied by, and scores are divided by, lest
-/// an f16 has only a part of its digits: codes of f8E5M2 reach 57344, so that
-/// their scales are small. With it the largest is as those of i8.
-double BlockEmitter::getQueryFactor() const {
-  return plan.key.foldsIntoQuery() &&
-                 plan.key.element.kind == StoredElement::Kind::E5M2
+/// What a query times scales is multiplied by, lest an f16 has only a part of
+/// its digits: codes of f8E5M2 reach 57344, so that their scales are small.
+/// With it the largest is as those of i8.
+static double getQueryFactor(const SidePlan &key) {
+  return key.foldsIntoQuery() && key.element.kind == StoredElement::Kind::E5M2
              ? 512
              : 1;
+}
+
+/// The query, or its products with scales, as what codes are multiplied with.
+void BlockEmitter::roundQuery(QueryColumns &columns,
+                              ArrayRef<std::array<Value, 4>> elements) {
+  if (plan.key.multipliesFP8)
+    return roundQueryToFP8(columns, elements);
+  double factor = getQueryFactor(plan.key);
+  if (factor != 1)
+    columns.unit.fill(w.f32(1 / factor));
+  for (std::array<Value, 4> of : elements) {
+    if (factor != 1)
+      for (Value &element : of)
+        element = w.fmul(element, w.f32(factor));
+    columns.fragments.push_back(
+        packColumns(plan.key.element, {{{of[0], of[1]}, {of[2], of[3]}}}));
+  }
 }
 
 /// The rows from `firstRow` on; with a step, times the scales of its tokens.
@@ -139,6 +158,7 @@ QueryColumns BlockEmitter::buildQuery(Value firstRow, const Step *step) {
   }
   FormatInterface format =
       plan.key.cache.getFormat().resolve(plan.key.getChannels());
+  SmallVector<std::array<Value, 4>> all;
   for (const KeyStep &keyStep : plan.keySteps) {
     std::array<Value, 4> elements = loadQueryElements(firstRow, keyStep);
     std::array<Value, 4> scales, zeros;
@@ -154,14 +174,15 @@ QueryColumns BlockEmitter::buildQuery(Value firstRow, const Step *step) {
     }
     if (scaleRow)
       for (auto [element, scale] : llvm::zip_equal(elements, scales))
-        element = w.fmul(w.fmul(element, scale), w.f32(getQueryFactor()));
-    columns.fragments.push_back(packColumns(
-        plan.key.element,
-        {{{elements[0], elements[1]}, {elements[2], elements[3]}}}));
+        element = w.fmul(element, scale);
+    all.push_back(elements);
   }
-  if (zeroRow)
+  roundQuery(columns, all);
+  if (zeroRow) {
+    zeroSum = w.reduceQuad(zeroSum, &WarpBuilder::fadd);
     for (auto [column, zeros] : llvm::enumerate(columns.zeros))
-      zeros = sumOverChannels(zeroSum, column);
+      zeros = getOfColumn(zeroSum, column);
+  }
   addConstantProducts(columns);
   return columns;
 }

@@ -55,6 +55,10 @@ BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
   SmallVector<SmallVector<FragmentC>> dots;
   for (const QueryColumns &query : queries)
     dots.push_back(query.scoreInits);
+  if (plan.key.multipliesFP8) {
+    addFP8Dots(words, queries, dots);
+    return dots;
+  }
   for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
     FragmentA a;
     for (int64_t h = 0; h != 2; ++h) {
@@ -88,14 +92,16 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
     auto accumulate = [&](Value lhs, Value rhs) {
       score = score ? w.fma(lhs, rhs, score) : w.fmul(lhs, rhs);
     };
+    Value unit = columns.unit[column];
+    auto inUnits = [&](Value dot) { return unit ? w.fmul(dot, unit) : dot; };
     if (of.scales.empty())
-      accumulate(dots.front()[i], w.f32(1 / getQueryFactor()));
+      accumulate(dots.front()[i], unit ? unit : w.f32(1));
     else
       for (auto [scale, dot] : llvm::zip_equal(of.scales[h], dots))
-        accumulate(dot[i], scale);
+        accumulate(inUnits(dot[i]), scale);
     if (!of.zeros.empty())
       for (auto [zero, sum] : llvm::zip_equal(of.zeros[h], columns.sums))
-        accumulate(zero, sum[column]);
+        accumulate(zero, inUnits(sum[column]));
     if (columns.zeros[column])
       score = w.fadd(score, columns.zeros[column]);
     if (!isPlain)
@@ -117,7 +123,7 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
-  SmallVector<QueryColumns> queries;
+  SmallVector<QueryColumns, 1> queries;
   for (const ColumnTile &tile : tiles)
     queries.push_back(plan.key.foldsIntoQuery()
                           ? buildQuery(tile.firstRow, &step)

@@ -7,8 +7,9 @@
 //
 // Probabilities are p = 2^(score + shift). What is multiplied with codes of
 // values is p times their scale, as f16; so the shift is such that the largest
-// of these is about kTarget, and is replaced once one is above kLimit. Both are
-// far from what an f16 can hold, at either end: 2^-24 and 2^16.
+// of these is about a target, and is replaced once one is above a limit. Both
+// are far from what an f16 can hold, at either end: 2^-24 and 2^16. An f8E4M3FN
+// can hold 2^-9 to 448, of which the upper part is used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,14 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-static constexpr double kLimit = 1 << 15, kLog2Target = 6;
+static double getLimit(const SidePlan &value) {
+  return value.multipliesFP8 ? 448 : 1 << 15;
+}
+
+static double getLog2Target(const SidePlan &value) {
+  return value.multipliesFP8 ? 7 : 6;
+}
+
 /// Scales below 2^this count as that: probabilities stay numbers of f32.
 static constexpr double kLeastLog2Scale = -60;
 /// Below it a score is that of a hidden token (see Scores.cpp).
@@ -100,11 +108,12 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
     // A column that has seen no token takes the shift that fits, others only
     // replace one that is too large.
     Value isNew = w.isEqual(total, 0);
-    Value isTooLarge = w.isGreater(largest, w.f32(std::log2(kLimit)));
+    Value isTooLarge =
+        w.isGreater(largest, w.f32(std::log2(getLimit(plan.value))));
     Value isSeen = w.isGreater(largest, w.f32(kLeastScore));
     Value applies = w.bothTrue(isSeen, w.eitherTrue(isNew, isTooLarge));
-    change[column] =
-        w.select(applies, w.fsub(largest, w.f32(kLog2Target)), w.f32(0));
+    change[column] = w.select(
+        applies, w.fsub(largest, w.f32(getLog2Target(plan.value))), w.f32(0));
     factor[column] = w.select(isNew, w.f32(1), w.exp2(w.fneg(change[column])));
   }
   auto multiply = [&](auto &values) {
@@ -117,6 +126,8 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
   for (PerColumn &sums : state.zeroSums)
     multiply(sums);
   for (PerColumn &sums : state.rounded)
+    multiply(sums);
+  for (PerColumn &sums : state.scaled)
     multiply(sums);
   for (FragmentC &fragment : state.acc)
     multiply(fragment);
@@ -136,7 +147,7 @@ Value BlockEmitter::callsForRescaling(const ColumnState &state,
   Value bound = w.exp2(buildMax(w, flat));
   if (!scales.empty())
     bound = w.fmul(bound, buildMax(w, flatScales));
-  Value calls = w.isGreater(bound, w.f32(kLimit));
+  Value calls = w.isGreater(bound, w.f32(getLimit(plan.value)));
   for (Value sum : state.sum)
     calls = w.eitherTrue(calls, w.isEqual(sum, 0));
   return w.anyLane(calls);
@@ -175,5 +186,10 @@ BlockEmitter::emitSoftmax(ColumnState &state, Scores scores,
     for (Value &element : fragment)
       element = w.exp2(rest.consume_front());
   addSums(state, scores, scales.zeros);
-  return scaleProbabilities(scores, scales.scales);
+  ScaledProbabilities scaled = scaleProbabilities(scores, scales.scales);
+  for (auto [sums, ofGroup] : llvm::zip(state.scaled, scaled))
+    for (const FragmentC &fragment : ofGroup)
+      for (auto [i, p] : llvm::enumerate(fragment))
+        sums[i % 2] = w.fadd(sums[i % 2], p);
+  return scaled;
 }

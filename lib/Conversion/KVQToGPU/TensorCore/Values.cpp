@@ -36,10 +36,26 @@ SmallVector<FragmentB, 2> BlockEmitter::transposeColumns(const FragmentC &p) {
   return parts;
 }
 
+/// The words of rows 2t and 2t + 1 of each half of a fragment.
+BlockEmitter::ValueWords BlockEmitter::loadValueWords(Value slot,
+                                                      int64_t fragment) {
+  ValueWords words;
+  for (int64_t h = 0; h != 2; ++h)
+    for (int64_t e = 0; e != 2; ++e)
+      for (size_t load = 0; load != value.loadPlaces.front().size(); ++load) {
+        auto [address, offset] = getLoadAddress(
+            value, slot, e * plan.getLaneTokens() + 2 * fragment + h, load);
+        llvm::append_range(words[h][e],
+                           w.loadShared(address, offset, plan.value.loadBytes));
+      }
+  return words;
+}
+
 void BlockEmitter::emitValues(WarpState &state,
                               ArrayRef<ScaledProbabilities> probabilities) {
+  if (plan.value.multipliesFP8)
+    return emitFP8Values(state, probabilities);
   const StoredElement &element = plan.value.element;
-  int64_t laneTokens = plan.getLaneTokens();
   // Every row of a product with ones is the sum.
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
   SmallVector<SmallVector<FragmentC>> sums; // of each tile and group
@@ -58,16 +74,7 @@ void BlockEmitter::emitValues(WarpState &state,
         sum = w.multiply({one, one, one, one}, parts.front(), sum);
       }
     }
-    // Words of tokens 2t, 2t + 1 and those 8 rows of the fragment on.
-    std::array<std::array<Words, 2>, 2> words;
-    for (int64_t h = 0; h != 2; ++h)
-      for (int64_t e = 0; e != 2; ++e)
-        for (size_t load = 0; load != value.loadPlaces.front().size(); ++load) {
-          auto [address, offset] = getLoadAddress(
-              value, state.valueSlot, e * laneTokens + 2 * fragment + h, load);
-          llvm::append_range(
-              words[h][e], w.loadShared(address, offset, plan.value.loadBytes));
-        }
+    ValueWords words = loadValueWords(state.valueSlot, fragment);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
       FragmentA a;
       for (int64_t h = 0; h != 2; ++h) {
@@ -100,7 +107,7 @@ void BlockEmitter::emitValues(WarpState &state,
 /// taking it off is inexact.
 void BlockEmitter::takeOffsetsOff(WarpState &state) {
   for (ColumnState &tile : state.tiles) {
-    if (tile.rounded.empty())
+    if (tile.rounded.empty() || plan.value.multipliesFP8)
       continue;
     for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, tile.acc)) {
       Value offset = w.f32(-getOffset(plan.value.element, step.plane));

@@ -10,7 +10,9 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -175,6 +177,14 @@ Value WarpBuilder::fneg(Value value) {
   return arith::NegFOp::create(builder, loc, value);
 }
 
+Value WarpBuilder::fabs(Value value) {
+  return math::AbsFOp::create(builder, loc, value);
+}
+
+Value WarpBuilder::fdiv(Value lhs, Value rhs) {
+  return arith::DivFOp::create(builder, loc, lhs, rhs);
+}
+
 Value WarpBuilder::exp2(Value value) {
   return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", builder.getF32Type(), value);
 }
@@ -260,6 +270,17 @@ Value WarpBuilder::toWord(Value half2) {
 Value WarpBuilder::packHalf2(Value low, Value high) {
   // The intrinsic takes the high one first.
   return intrinsic("llvm.nvvm.ff2f16x2.rn", getHalf2Type(builder), {high, low});
+}
+
+Value WarpBuilder::packE4M3(std::array<Value, 4> values) {
+  Type i16 = builder.getI16Type();
+  SmallVector<Value> pairs;
+  for (int64_t i = 0; i != 4; i += 2) // the high one first
+    pairs.push_back(intrinsic("llvm.nvvm.ff.to.e4m3x2.rn", i16,
+                              {values[i + 1], values[i]}));
+  Value both = vector::FromElementsOp::create(builder, loc,
+                                              VectorType::get({2}, i16), pairs);
+  return bitcast(both, builder.getI32Type());
 }
 
 std::array<Value, 2> WarpBuilder::packBFloat2(Value low, Value high) {
@@ -378,6 +399,29 @@ FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
   return product;
 }
 
+FragmentC WarpBuilder::multiplyFP8(const FragmentA &a, bool isE5M2,
+                                   const FragmentB &b, const FragmentC &c) {
+  Type f32 = builder.getF32Type();
+  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               {f32, f32, f32, f32});
+  // NVVM's op has no floats of 8 bits.
+  StringRef name = isE5M2 ? "llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e4m3.f32"
+                          : "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32";
+  SmallVector<Value> operands(a.begin(), a.end());
+  llvm::append_range(operands, b);
+  llvm::append_range(operands, c);
+  Value result = intrinsic(name, type, operands);
+  FragmentC product;
+  for (auto [i, element] : llvm::enumerate(product))
+    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
+  return product;
+}
+
+FragmentA WarpBuilder::onesOfFP8() {
+  Value ones = i32(0x38383838);
+  return {ones, ones, ones, ones};
+}
+
 Value WarpBuilder::transpose(Value pair) {
   // NVVM has no op for it. It is an exchange between lanes, and so must stay
   // where it is.
@@ -406,6 +450,13 @@ Value WarpBuilder::anyLane(Value condition) {
 
 /// Lanes of the same column.
 static constexpr int64_t kRowLanes[] = {4, 8, 16};
+
+Value WarpBuilder::reduceQuad(Value value,
+                              Value (WarpBuilder::*combine)(Value, Value)) {
+  for (int64_t lanes : {1, 2})
+    value = (this->*combine)(value, shuffleXor(value, lanes));
+  return value;
+}
 
 Value WarpBuilder::sumRows(Value value) {
   for (int64_t lanes : kRowLanes)

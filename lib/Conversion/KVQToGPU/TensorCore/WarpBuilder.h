@@ -71,6 +71,8 @@ public:
   /// The larger one; the other one of a NaN.
   Value fmax(Value lhs, Value rhs);
   Value fneg(Value value);
+  Value fabs(Value value);
+  Value fdiv(Value lhs, Value rhs);
   Value exp2(Value value);
   Value log2(Value value);
   Value isGreater(Value lhs, Value rhs);
@@ -89,6 +91,8 @@ public:
   /// The f16s of bytes 0 and 1, or 2 and 3, of e4m3.
   Value convertE4M3(Value word, int64_t pair);
   Value toWord(Value half2);
+  /// The word of four e4m3, rounded to nearest even, at most 448.
+  Value packE4M3(std::array<Value, 4> values);
   /// f16s of two f32s, rounded to nearest even.
   Value packHalf2(Value low, Value high);
   /// The word of bf16s of two f32s, and that of what rounding takes off them.
@@ -112,12 +116,19 @@ public:
   /// Of pairs of f16, or of words with pairs of bf16.
   FragmentC multiply(const FragmentA &a, const FragmentB &b,
                      const FragmentC &c);
+  /// 16 x 8 x 32, of words of four e4m3, or e5m2 and e4m3.
+  FragmentC multiplyFP8(const FragmentA &a, bool isE5M2, const FragmentB &b,
+                        const FragmentC &c);
+  /// Ones, as e4m3.
+  FragmentA onesOfFP8();
   /// Transposes an 8 x 8 matrix of f16, of which a lane has a pair of a row.
   Value transpose(Value pair);
   Value shuffleXor(Value value, int64_t lanes);
   /// That of another lane.
   Value shuffleFrom(Value value, Value lane);
   Value anyLane(Value condition);
+  /// Of the 4 lanes that have the columns of a row of fragments.
+  Value reduceQuad(Value value, Value (WarpBuilder::*combine)(Value, Value));
   /// Of the 8 lanes that have the rows of a column of fragments.
   Value sumRows(Value value);
   Value maxRows(Value value);
