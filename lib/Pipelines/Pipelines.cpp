@@ -37,7 +37,9 @@ void kvq::buildTilePipeline(
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
   pm.addNestedPass<func::FuncOp>(
       createDecomposeAttentionPass({rows.dequantizeRows}));
-  pm.addNestedPass<func::FuncOp>(createFoldScalesPass());
+  // Threads of a GPU have no lanes to sum over.
+  pm.addNestedPass<func::FuncOp>(
+      createFoldScalesPass({/*turnRows=*/target == LayoutTarget::CPU}));
   pm.addPass(createSplitSegmentsPass());
   pm.addPass(createExpandCachesPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeValuesPass());

@@ -1,4 +1,5 @@
 // RUN: kvq-opt %s --kvq-fold-scales --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: kvq-opt %s --kvq-fold-scales=turn-rows=false --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=THREADS
 
 // With kvq.query_codes the operand that is not codes becomes integers (rule
 // R38): the query once for all tiles, probabilities in each.
@@ -51,6 +52,11 @@
 // CHECK:           %[[PS:.+]] = arith.mulf %[[PF]], %[[FS]] fastmath<contract> : f32
 // CHECK:           arith.addf %out, %[[PS]] fastmath<contract> : f32
 // CHECK:         tensor.extract_slice %[[SCORES]][0, 0] [4, %{{.+}}] [1, 1]
+//
+// Rows that are not turned have as many tokens as there are.
+//
+// THREADS-LABEL: func @keys_token(
+// THREADS:      linalg.generic {{.*}}"parallel", "parallel", "reduction", "reduction"]} ins(%{{.+}}, %{{.+}}, %{{.+}} : tensor<4x4x16xi16>, tensor<?x4x16xi8>, tensor<4x?x4xf32>) outs(%{{.+}} : tensor<4x?xf32>)
 func.func @keys_token(%q: tensor<4x64xf32>, %c: tensor<?x64xi8>, %s: tensor<?x4xf16>,
     %n: index, %out: tensor<4x?xf32>) -> tensor<4x?xf32> {
   %buffer = tensor.empty() : tensor<32x64xf32>

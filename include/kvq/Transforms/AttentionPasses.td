@@ -301,9 +301,10 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     A contraction with `kvq.query_codes`, which `kvq-decompose-attention` gives it
     where attention has `query_codes`, becomes a sum of products of integers times
     scales: the other operand, times the scales that go into it, is made integers
-    (rule R38). If it cannot be folded, that is an error. For several rows of the
-    query, rows of keys are transposed to pairs of channels of all tokens, in which
-    sums are elementwise. Codes of which several
+    (rule R38). If it cannot be folded, that is an error. With `turn-rows`, for several
+    rows of the query, rows of keys are transposed to pairs of channels of all tokens
+    of a tile, in which sums are elementwise; what is no token of it is scratch that
+    nobody has written, and gives scores that nothing reads. Codes of which several
     share a byte of a tile of the layout are contracted plane by plane, as they are
     stored (`packed`); of a query of i8 four channels at a time, with codes that
     count from the least one.
@@ -311,6 +312,11 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     Numerics: reassociates f32 sums and products with scales and zeros; with
     `kvq.query_codes`, rounds the other operand.
   }];
+  let options = [
+    Option<"turnRows", "turn-rows", "bool", /*default=*/"true",
+           "Transpose rows of keys for integer queries of several rows, as pays "
+           "where lanes of a vector sum">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",

@@ -104,7 +104,8 @@ std::optional<int64_t> Contraction::getTokenBound() const {
 namespace {
 
 struct FoldIntoContraction : OpRewritePattern<linalg::GenericOp> {
-  using OpRewritePattern::OpRewritePattern;
+  FoldIntoContraction(MLIRContext *context, bool turnsRows)
+      : OpRewritePattern(context), turnsRows(turnsRows) {}
 
   LogicalResult matchAndRewrite(linalg::GenericOp op,
                                 PatternRewriter &rewriter) const override {
@@ -127,11 +128,15 @@ struct FoldIntoContraction : OpRewritePattern<linalg::GenericOp> {
     auto integers = op->getAttrOfType<TypeAttr>(kQueryCodesAttrName);
     Value folded =
         integers ? foldWithIntegers(rewriter, loc, *contraction, *bound,
-                                    cast<IntegerType>(integers.getValue()))
+                                    cast<IntegerType>(integers.getValue()),
+                                    turnsRows)
                  : ScaleFolder(rewriter, loc, *contraction, *bound).run();
     rewriter.replaceOp(op, folded);
     return success();
   }
+
+private:
+  bool turnsRows;
 };
 
 struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {
@@ -139,7 +144,7 @@ struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldIntoContraction>(&getContext());
+    patterns.add<FoldIntoContraction>(&getContext(), turnRows);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     WalkResult left = getOperation()->walk([](linalg::GenericOp op) {
       if (!op->hasAttr(kQueryCodesAttrName))

@@ -280,6 +280,8 @@ Value IntegerFolder::foldValuesOfToken() {
 
 Value kvq::foldWithIntegers(RewriterBase &b, Location loc,
                             Contraction contraction, int64_t tokenBound,
-                            IntegerType type) {
-  return IntegerFolder(b, loc, contraction, tokenBound, type.getWidth()).run();
+                            IntegerType type, bool turnsRows) {
+  return IntegerFolder(b, loc, contraction, tokenBound, type.getWidth(),
+                       turnsRows)
+      .run();
 }

@@ -212,9 +212,9 @@ protected:
 };
 
 /// The folded form of `contraction`, whose other operand becomes integers of
-/// type `codes`.
+/// type `codes`. With `turnsRows` rows of keys may be transposed for it.
 Value foldWithIntegers(RewriterBase &b, Location loc, Contraction contraction,
-                       int64_t tokenBound, IntegerType codes);
+                       int64_t tokenBound, IntegerType codes, bool turnsRows);
 
 } // namespace mlir::kvq
 
