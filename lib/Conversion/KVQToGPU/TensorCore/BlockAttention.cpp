@@ -124,8 +124,11 @@ WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
   }
   SmallVector<ScaledProbabilities> probabilities;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
-    probabilities.push_back(emitSoftmax(tile, of, valueScales));
-  emitValues(state, probabilities);
+    probabilities.push_back(emitSoftmax(tile, step.kind, of, valueScales));
+  if (step.kind == StepKind::Partial)
+    emitPartialValues(state, step, probabilities);
+  else
+    emitValues(state, probabilities);
   std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
       std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
   state.keyPage = next.keyPage;
@@ -164,9 +167,9 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
     Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
     return w.sub(sum, w.remUnsigned(sum, multiple));
   };
-  Value wholeFirst = w.add(first, roundUp(w.sub(commonBegin, first), stride));
+  Value wholeFirst = w.add(first, roundUp(w.sub(common.begin, first), stride));
   // The step after a whole one is whole, too.
-  Value wholeEnd = w.add(commonEnd, 1 - stride - plan.stepTokens);
+  Value wholeEnd = w.add(common.end, 1 - stride - plan.stepTokens);
   Value wholeTokens = roundUp(w.sub(wholeEnd, wholeFirst), stride);
   Value wholeLast = w.add(wholeFirst, wholeTokens);
   Value lastRound = w.add(wholeFirst, roundUp(wholeTokens, roundTokens));
@@ -190,17 +193,40 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
   return after;
 }
 
-/// What all query rows see.
-void BlockEmitter::setCommonTokens() {
-  commonBegin = begin;
-  commonEnd = end;
-  if (op.getPosition())
-    position = w.toI32(op.getPosition());
-  std::optional<int64_t> window = op.getWindow();
-  if (op.getCausal()) // the first query token sees the fewest
-    commonEnd = w.min(end, w.add(position, 1));
-  if (window) // the last one
-    commonBegin = w.max(begin, w.add(position, op.getQueryTokens() - *window));
+/// What a query token at a position sees.
+TokenRange BlockEmitter::getVisible(Value position) {
+  TokenRange range = {begin, end};
+  if (op.getCausal())
+    range.end = w.min(end, w.add(position, 1));
+  if (std::optional<int64_t> window = op.getWindow())
+    range.begin = w.max(begin, w.add(position, 1 - *window));
+  return range;
+}
+
+/// Whether a token is among those of the range and the window's first ones.
+Value BlockEmitter::sees(const TokenRange &range, Value token) {
+  auto isWithin = [&](Value first, Value last) {
+    return w.bothTrue(w.compare(arith::CmpIPredicate::sge, token, first),
+                      w.compare(arith::CmpIPredicate::slt, token, last));
+  };
+  Value isSeen = isWithin(range.begin, range.end);
+  if (std::optional<int64_t> first =
+          op.getWindow() ? op.getWindowFirst() : std::nullopt)
+    isSeen =
+        w.eitherTrue(isSeen, isWithin(begin, w.min(range.end, w.i32(*first))));
+  return isSeen;
+}
+
+/// What all query rows see, and what some do.
+void BlockEmitter::setVisibleTokens() {
+  common = some = {begin, end};
+  if (!op.getPosition())
+    return;
+  position = w.toI32(op.getPosition());
+  TokenRange ofFirst = getVisible(position);
+  TokenRange ofLast = getVisible(w.add(position, op.getQueryTokens() - 1));
+  common = {ofLast.begin, ofFirst.end};
+  some = {ofFirst.begin, ofLast.end};
 }
 
 /// The query rows from `firstRow` on.
@@ -209,21 +235,15 @@ ColumnTile BlockEmitter::createTile(Value firstRow) {
   tile.firstRow = firstRow;
   if (!plan.key.foldsIntoQuery())
     tile.query = buildQuery(firstRow, /*step=*/nullptr);
-  std::optional<int64_t> window = op.getWindow();
   for (int64_t column = 0; column != 2; ++column) {
     Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);
     row = w.min(row, w.i32(rows - 1));
-    tile.visibleBegin[column] = begin;
-    tile.visibleEnd[column] = end;
+    tile.visible[column] = some;
     if (position) {
       Value token = w.remUnsigned(row, op.getQueryTokens());
       tile.positions[column] = w.add(position, token);
+      tile.visible[column] = getVisible(tile.positions[column]);
     }
-    if (op.getCausal())
-      tile.visibleEnd[column] = w.min(end, w.add(tile.positions[column], 1));
-    if (window)
-      tile.visibleBegin[column] =
-          w.max(begin, w.add(tile.positions[column], 1 - *window));
     if (Value ofRows = op.getSlopes())
       tile.slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
                                                    ValueRange{w.toIndex(row)});
@@ -273,7 +293,7 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
   end = w.toI32(op.getEnd());
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
   value = locateSide(plan.value, op.getValues(), op.getValuePages());
-  setCommonTokens();
+  setVisibleTokens();
 }
 
 void BlockEmitter::emit() {

@@ -35,6 +35,11 @@ struct TokenScales {
 /// columns, or nothing is known of them.
 enum class StepKind { Whole, Partial };
 
+/// Tokens that a query token sees, beside the first ones of a window.
+struct TokenRange {
+  Value begin, end;
+};
+
 /// Tokens that a warp attends to at once.
 struct Step {
   /// The first token, i32.
@@ -110,7 +115,8 @@ struct ColumnTile {
   QueryColumns query;
   PerColumn slopes;
   /// The position of each column's query token, and the tokens it sees.
-  PerColumn positions, visibleBegin, visibleEnd;
+  PerColumn positions;
+  std::array<TokenRange, 2> visible;
 };
 
 /// The rows of a storage component, of the block's sequence and head.
@@ -157,10 +163,18 @@ private:
   using ScaledProbabilities = SmallVector<Scores>;
   /// Of two tokens of each half of a fragment, [half][token].
   using ValueWords = std::array<std::array<Words, 2>, 2>;
+  /// What of a product counts: tokens of a step, and columns of each tile.
+  struct ProductPart {
+    Value stepBegin;
+    TokenRange tokens;
+    SmallVector<PerColumn> columns;
+  };
 
   // BlockAttention.cpp: the whole.
   void emitRows(Value firstRow);
-  void setCommonTokens();
+  TokenRange getVisible(Value position);
+  Value sees(const TokenRange &range, Value token);
+  void setVisibleTokens();
   ColumnTile createTile(Value firstRow);
   WarpState createState();
   WarpState emitStep(const Step &step, WarpState state);
@@ -222,7 +236,8 @@ private:
                   ArrayRef<QueryColumns> queries,
                   MutableArrayRef<SmallVector<FragmentC>> dots);
   void emitFP8Values(WarpState &state,
-                     ArrayRef<ScaledProbabilities> probabilities);
+                     ArrayRef<ScaledProbabilities> probabilities,
+                     const ProductPart *part);
   PerColumn getRoundingFactor(const ColumnState &state, int64_t group);
 
   // Scores.cpp: query times keys.
@@ -235,26 +250,32 @@ private:
   Value applyVariants(const ColumnTile &tile, Value score, int64_t token,
                       int64_t column, Value begin);
   Value getToken(Value begin, int64_t laneToken);
-  Value isWithin(int64_t number, Value first, Value last);
   void hideScores(const ColumnTile &tile, Scores &scores, Value begin);
 
   // Softmax.cpp: scores to probabilities.
-  ScaledProbabilities emitSoftmax(ColumnState &state, Scores scores,
-                                  const TokenScales &scales);
+  ScaledProbabilities emitSoftmax(ColumnState &state, StepKind kind,
+                                  Scores scores, const TokenScales &scales);
   ScaledProbabilities scaleProbabilities(const Scores &probabilities,
-                                         const PerToken &scales);
+                                         const PerToken &scales,
+                                         ArrayRef<FragmentC> areSeen);
   Value callsForRescaling(const ColumnState &state, const Scores &scores,
                           const PerToken &scales);
   void addSums(ColumnState &state, const Scores &probabilities,
-               const PerToken &zeros);
+               const PerToken &zeros, ArrayRef<FragmentC> areSeen);
+  Value isSeen(Value score);
   PerColumn rescale(ColumnState &state, const Scores &scores,
                     const PerToken &scales);
 
   // Values.cpp: probabilities times values.
-  ValueWords loadValueWords(Value slot, int64_t fragment);
+  ValueWords loadValueWords(Value slot, int64_t fragment,
+                            const ProductPart *part);
   SmallVector<FragmentB, 2> transposeColumns(const FragmentC &probabilities);
-  void emitValues(WarpState &state,
-                  ArrayRef<ScaledProbabilities> probabilities);
+  FragmentC selectColumns(const ProductPart *part, int64_t tile,
+                          const FragmentC &yes, const FragmentC &no);
+  void emitValues(WarpState &state, ArrayRef<ScaledProbabilities> probabilities,
+                  const ProductPart *part = nullptr);
+  void emitPartialValues(WarpState &state, const Step &step,
+                         ArrayRef<ScaledProbabilities> probabilities);
   void takeOffsetsOff(WarpState &state);
 
   // Merge.cpp: the states of all warps into the operands.
@@ -264,6 +285,9 @@ private:
   /// a slot, `load`th of the row.
   std::pair<Value, int64_t> getLoadAddress(const SideRows &side, Value slot,
                                            int64_t row, int64_t load);
+
+  /// Whether rows of a tile may see different tokens: in partial steps.
+  bool rowsDiffer() { return op.hidesByPosition() && op.getQueryTokens() != 1; }
 
   WarpBuilder w;
   BlockAttentionOp op;
@@ -280,8 +304,8 @@ private:
 
   /// The position of the first query token, i32, where it matters.
   Value position;
-  /// The tokens that all query rows see.
-  Value commonBegin, commonEnd;
+  /// The tokens that all query rows see, and those that some do.
+  TokenRange common, some;
   /// The query rows at hand.
   SmallVector<ColumnTile, 1> tiles;
 };

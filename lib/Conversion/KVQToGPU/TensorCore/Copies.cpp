@@ -333,9 +333,9 @@ Value BlockEmitter::addChunk(Value first, const SideRows &side, Value chunk) {
   return w.add(address, w.toI64(w.mul(inRow, kChunkBytes)));
 }
 
-/// Copies what is there of a step: rows of tokens that are not the op's become
-/// zeros, and nothing is read for them. Rows need not lie together. A loop,
-/// lest its numbers are all in registers.
+/// Copies what is there of a step: rows of tokens that are not the op's, or
+/// that no column sees, become zeros, and nothing is read for them. Rows need
+/// not lie together. A loop, lest its numbers are all in registers.
 void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
                                 Value slot) {
   const SidePlan &plan = *side.plan;
@@ -354,11 +354,8 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
     source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
     Value group = w.divideUnsigned(row, laneRows);
     Value offset = buildMoved(w, plan, chunk, group, laneRows);
-    Value isThere =
-        w.bothTrue(w.compare(arith::CmpIPredicate::sge, token, begin),
-                   w.compare(arith::CmpIPredicate::slt, token, end));
     w.copyAsync(w.add(slot, offset), 0, source, 0,
-                w.select(isThere, w.i32(kChunkBytes), w.i32(0)));
+                w.select(sees(some, token), w.i32(kChunkBytes), w.i32(0)));
     return {};
   };
   w.buildFor(w.i32(0), w.i32(this->plan.stepTokens * chunks), w.i32(kLanes), {},

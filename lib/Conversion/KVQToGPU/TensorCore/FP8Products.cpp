@@ -87,7 +87,8 @@ gatherBytes(WarpBuilder &w, const std::array<std::array<Words, 2>, 2> &words,
 /// 2t + 1 of each half, in the order (2t, 0), (2t, 1), (2t + 1, 0), (2t + 1,
 /// 1): that in which a transposition of 16-bit pairs leaves probabilities.
 void BlockEmitter::emitFP8Values(WarpState &state,
-                                 ArrayRef<ScaledProbabilities> probabilities) {
+                                 ArrayRef<ScaledProbabilities> probabilities,
+                                 const ProductPart *part) {
   Value none = w.i32(0);
   auto transpose = [&](const FragmentC &p) {
     Value word = w.packE4M3({p[0], p[2], p[1], p[3]});
@@ -95,18 +96,21 @@ void BlockEmitter::emitFP8Values(WarpState &state,
   };
   for (int64_t first = 0; first < plan.getFragments(); first += 2) {
     bool isPair = first + 1 != plan.getFragments();
-    SmallVector<ValueWords> words = {loadValueWords(state.valueSlot, first)};
-    if (isPair)
-      words.push_back(loadValueWords(state.valueSlot, first + 1));
+    SmallVector<ValueWords> words;
+    for (int64_t fragment = first; fragment <= first + isPair; ++fragment)
+      words.push_back(loadValueWords(state.valueSlot, fragment, part));
     SmallVector<SmallVector<FragmentB>> columns; // of each tile and group
-    for (auto [tile, ofTile] : llvm::zip_equal(state.tiles, probabilities)) {
+    for (auto [t, ofTile] : llvm::enumerate(probabilities)) {
       auto &ofGroups = columns.emplace_back();
-      for (auto [p, rounded] : llvm::zip_equal(ofTile, tile.rounded)) {
+      for (auto [p, rounded] :
+           llvm::zip_equal(ofTile, state.tiles[t].rounded)) {
         FragmentB b = {transpose(p[first]),
                        isPair ? transpose(p[first + 1]) : none};
         // Every row of a product with ones is the sum.
         FragmentC sum = {rounded[0], rounded[1], rounded[0], rounded[1]};
-        sum = w.multiplyFP8(w.onesOfFP8(), /*isE5M2=*/false, b, sum);
+        sum = selectColumns(
+            part, t, w.multiplyFP8(w.onesOfFP8(), /*isE5M2=*/false, b, sum),
+            sum);
         rounded = {sum[0], sum[1]};
         ofGroups.push_back(b);
       }
@@ -118,9 +122,12 @@ void BlockEmitter::emitFP8Values(WarpState &state,
         a[2 * half] = even;
         a[2 * half + 1] = odd;
       }
-      for (auto [tile, ofGroups] : llvm::zip_equal(state.tiles, columns)) {
-        FragmentC &acc = tile.acc[i];
-        acc = w.multiplyFP8(a, isE5M2(plan.value), ofGroups[step.group], acc);
+      for (auto [t, ofGroups] : llvm::enumerate(columns)) {
+        FragmentC &acc = state.tiles[t].acc[i];
+        acc = selectColumns(
+            part, t,
+            w.multiplyFP8(a, isE5M2(plan.value), ofGroups[step.group], acc),
+            acc);
       }
     }
   }

@@ -41,19 +41,18 @@ PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
   return loaded;
 }
 
-/// One by one, 0 for tokens that are not the op's.
+/// One by one, 0 for tokens that are not the op's or that no column sees.
 PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
                                    const ComponentRows &rows,
                                    int64_t firstToken, int64_t count) {
   int64_t groups = side.plan->groups, bytes = rows.getElementBytes();
   Value address = locateStep(side, step, rows);
-  Value laneToken = getToken(step.begin, 0);
   PerToken loaded;
   for (int64_t i = firstToken; i != firstToken + count; ++i) {
     Value row = w.add(w.mul(laneRow, plan.getLaneTokens()), i);
-    Value isThere = isWithin(i, w.sub(begin, laneToken), w.sub(end, laneToken));
     loaded.push_back(w.buildIf(
-        isThere, SmallVector<Type>(groups, w.builder.getF32Type()),
+        sees(some, getToken(step.begin, i)),
+        SmallVector<Type>(groups, w.builder.getF32Type()),
         [&] {
           Value place = w.add(address, w.mul(w.toI64(row), rows.stride));
           SmallVector<Value> loads;

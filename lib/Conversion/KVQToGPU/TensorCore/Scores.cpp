@@ -146,30 +146,12 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
 /// NaN.
 static constexpr double kHidden = -1e30;
 
-/// Whether `number` is from `first` to `last`, the last one not among them.
-Value BlockEmitter::isWithin(int64_t number, Value first, Value last) {
-  Value constant = w.i32(number);
-  return w.bothTrue(w.compare(arith::CmpIPredicate::sle, first, constant),
-                    w.compare(arith::CmpIPredicate::sgt, last, constant));
-}
-
 /// Makes the scores of hidden tokens such that they do not count.
 void BlockEmitter::hideScores(const ColumnTile &tile, Scores &scores,
                               Value stepBegin) {
-  // Relative to the lane's first token, which the others are a constant from.
-  Value first = getToken(stepBegin, 0);
-  auto getRelative = [&](Value token) { return w.sub(token, first); };
   for (auto [fragment, of] : llvm::enumerate(scores))
     for (auto [i, score] : llvm::enumerate(of)) {
-      int64_t token = 2 * fragment + i / 2, column = i % 2;
-      Value isSeen = isWithin(token, getRelative(tile.visibleBegin[column]),
-                              getRelative(tile.visibleEnd[column]));
-      if (std::optional<int64_t> windowFirst =
-              op.getWindow() ? op.getWindowFirst() : std::nullopt) {
-        Value last = w.min(tile.visibleEnd[column], w.i32(*windowFirst));
-        isSeen = w.eitherTrue(
-            isSeen, isWithin(token, getRelative(begin), getRelative(last)));
-      }
-      score = w.select(isSeen, score, w.f32(kHidden));
+      Value token = getToken(stepBegin, 2 * fragment + i / 2);
+      score = w.select(sees(tile.visible[i % 2], token), score, w.f32(kHidden));
     }
 }

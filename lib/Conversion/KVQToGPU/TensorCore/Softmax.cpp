@@ -31,14 +31,19 @@ static constexpr double kLeastLog2Scale = -60;
 /// Below it a score is that of a hidden token (see Scores.cpp).
 static constexpr double kLeastScore = -1e29;
 
-/// What is multiplied with the values.
+/// Whether a score is not that of a hidden token.
+Value BlockEmitter::isSeen(Value score) {
+  return w.isGreater(score, w.f32(kLeastScore));
+}
+
+/// What is multiplied with the values. A hidden token's scale may be NaN, if it
+/// is another column's to see: `areSeen` is empty where all see the same.
 BlockEmitter::ScaledProbabilities
 BlockEmitter::scaleProbabilities(const Scores &probabilities,
-                                 const PerToken &scales) {
+                                 const PerToken &scales,
+                                 ArrayRef<FragmentC> areSeen) {
   if (scales.empty())
     return {probabilities};
-  // A hidden token's scale may be NaN, if it is another column's to see.
-  bool guards = op.hidesByPosition();
   ScaledProbabilities result;
   for (int64_t group = 0; group != plan.value.groups; ++group) {
     SmallVector<FragmentC> &ofGroup = result.emplace_back();
@@ -46,8 +51,8 @@ BlockEmitter::scaleProbabilities(const Scores &probabilities,
       FragmentC &scaled = ofGroup.emplace_back();
       for (int64_t i = 0; i != 4; ++i) {
         scaled[i] = w.fmul(p[i], scales[2 * f + i / 2][group]);
-        if (guards)
-          scaled[i] = w.select(w.isGreater(p[i], w.f32(0)), scaled[i], p[i]);
+        if (!areSeen.empty())
+          scaled[i] = w.select(areSeen[f][i], scaled[i], p[i]);
       }
     }
   }
@@ -68,9 +73,9 @@ static Value buildMax(WarpBuilder &w, SmallVector<Value> values) {
 }
 
 /// Adds the probabilities of a step, and with zeros their products, to the
-/// sums.
+/// sums. `areSeen` as above.
 void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
-                           const PerToken &zeros) {
+                           const PerToken &zeros, ArrayRef<FragmentC> areSeen) {
   for (const FragmentC &fragment : probabilities)
     for (auto [i, p] : llvm::enumerate(fragment))
       state.sum[i % 2] = w.fadd(state.sum[i % 2], p);
@@ -78,9 +83,8 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
     for (auto [f, fragment] : llvm::enumerate(probabilities))
       for (auto [i, p] : llvm::enumerate(fragment)) {
         Value sum = w.fma(p, zeros[2 * f + i / 2][group], sums[i % 2]);
-        // A hidden token's zero may be NaN.
-        if (op.hidesByPosition())
-          sum = w.select(w.isGreater(p, w.f32(0)), sum, sums[i % 2]);
+        if (!areSeen.empty())
+          sum = w.select(areSeen[f][i], sum, sums[i % 2]);
         sums[i % 2] = sum;
       }
 }
@@ -89,10 +93,13 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
 /// to be subtracted from the scores of the step.
 PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
                                 const PerToken &scales) {
-  // The base-2 logarithm of each token's largest scale.
+  // The base-2 logarithm of each token's largest scale. An infinite one, which
+  // may be a hidden token's, is not to count: times 0 it is NaN.
   SmallVector<Value> logs;
-  for (const SmallVector<Value> &of : scales)
-    logs.push_back(w.fmax(w.log2(buildMax(w, of)), w.f32(kLeastLog2Scale)));
+  for (const SmallVector<Value> &of : scales) {
+    Value log = w.log2(buildMax(w, of));
+    logs.push_back(w.fmax(w.fma(log, w.f32(0), log), w.f32(kLeastLog2Scale)));
+  }
   PerColumn change, factor;
   for (int64_t column = 0; column != 2; ++column) {
     SmallVector<Value> products;
@@ -110,8 +117,8 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
     Value isNew = w.isEqual(total, 0);
     Value isTooLarge =
         w.isGreater(largest, w.f32(std::log2(getLimit(plan.value))));
-    Value isSeen = w.isGreater(largest, w.f32(kLeastScore));
-    Value applies = w.bothTrue(isSeen, w.eitherTrue(isNew, isTooLarge));
+    Value applies =
+        w.bothTrue(isSeen(largest), w.eitherTrue(isNew, isTooLarge));
     change[column] = w.select(
         applies, w.fsub(largest, w.f32(getLog2Target(plan.value))), w.f32(0));
     factor[column] = w.select(isNew, w.f32(1), w.exp2(w.fneg(change[column])));
@@ -155,7 +162,7 @@ Value BlockEmitter::callsForRescaling(const ColumnState &state,
 
 /// The probabilities times scales of a step, whose sums are added to the state.
 BlockEmitter::ScaledProbabilities
-BlockEmitter::emitSoftmax(ColumnState &state, Scores scores,
+BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
                           const TokenScales &scales) {
   auto flatten = [&](const ColumnState &state, const Scores &scores) {
     SmallVector<Value> values = state.pack();
@@ -182,11 +189,19 @@ BlockEmitter::emitSoftmax(ColumnState &state, Scores scores,
   size_t carried = state.pack().size();
   state.unpack(ArrayRef(results).take_front(carried));
   ArrayRef<Value> rest = ArrayRef(results).drop_front(carried);
-  for (FragmentC &fragment : scores)
-    for (Value &element : fragment)
-      element = w.exp2(rest.consume_front());
-  addSums(state, scores, scales.zeros);
-  ScaledProbabilities scaled = scaleProbabilities(scores, scales.scales);
+  Scores areSeen;
+  if (kind == StepKind::Partial && rowsDiffer())
+    areSeen.resize(scores.size());
+  for (auto [f, fragment] : llvm::enumerate(scores))
+    for (auto [i, element] : llvm::enumerate(fragment)) {
+      Value score = rest.consume_front();
+      if (!areSeen.empty())
+        areSeen[f][i] = isSeen(score);
+      element = w.exp2(score);
+    }
+  addSums(state, scores, scales.zeros, areSeen);
+  ScaledProbabilities scaled =
+      scaleProbabilities(scores, scales.scales, areSeen);
   for (auto [sums, ofGroup] : llvm::zip(state.scaled, scaled))
     for (const FragmentC &fragment : ofGroup)
       for (auto [i, p] : llvm::enumerate(fragment))

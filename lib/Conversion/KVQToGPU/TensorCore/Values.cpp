@@ -36,25 +36,49 @@ SmallVector<FragmentB, 2> BlockEmitter::transposeColumns(const FragmentC &p) {
   return parts;
 }
 
-/// The words of rows 2t and 2t + 1 of each half of a fragment.
+/// The words of rows 2t and 2t + 1 of each half of a fragment. With `part`
+/// those of other tokens are zeros.
 BlockEmitter::ValueWords BlockEmitter::loadValueWords(Value slot,
-                                                      int64_t fragment) {
+                                                      int64_t fragment,
+                                                      const ProductPart *part) {
   ValueWords words;
   for (int64_t h = 0; h != 2; ++h)
-    for (int64_t e = 0; e != 2; ++e)
+    for (int64_t e = 0; e != 2; ++e) {
+      int64_t row = e * plan.getLaneTokens() + 2 * fragment + h;
       for (size_t load = 0; load != value.loadPlaces.front().size(); ++load) {
-        auto [address, offset] = getLoadAddress(
-            value, slot, e * plan.getLaneTokens() + 2 * fragment + h, load);
+        auto [address, offset] = getLoadAddress(value, slot, row, load);
         llvm::append_range(words[h][e],
                            w.loadShared(address, offset, plan.value.loadBytes));
       }
+      if (!part)
+        continue;
+      Value first = w.mul(laneColumn, getLaneRows(plan.value));
+      Value isSeen =
+          sees(part->tokens, w.add(part->stepBegin, w.add(first, row)));
+      for (Value &word : words[h][e])
+        word = w.select(isSeen, word, w.i32(0));
+    }
   return words;
 }
 
+/// `yes` in the columns of tile `tile` that `part` is of, `no` in others.
+FragmentC BlockEmitter::selectColumns(const ProductPart *part, int64_t tile,
+                                      const FragmentC &yes,
+                                      const FragmentC &no) {
+  FragmentC selected = yes;
+  if (part)
+    for (auto [i, element] : llvm::enumerate(selected))
+      element = w.select(part->columns[tile][i % 2], element, no[i]);
+  return selected;
+}
+
+/// Adds the products of a step. With `part` those are of some columns, and what
+/// other tokens hold counts as zeros.
 void BlockEmitter::emitValues(WarpState &state,
-                              ArrayRef<ScaledProbabilities> probabilities) {
+                              ArrayRef<ScaledProbabilities> probabilities,
+                              const ProductPart *part) {
   if (plan.value.multipliesFP8)
-    return emitFP8Values(state, probabilities);
+    return emitFP8Values(state, probabilities, part);
   const StoredElement &element = plan.value.element;
   // Every row of a product with ones is the sum.
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
@@ -74,7 +98,7 @@ void BlockEmitter::emitValues(WarpState &state,
         sum = w.multiply({one, one, one, one}, parts.front(), sum);
       }
     }
-    ValueWords words = loadValueWords(state.valueSlot, fragment);
+    ValueWords words = loadValueWords(state.valueSlot, fragment, part);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
       FragmentA a;
       for (int64_t h = 0; h != 2; ++h) {
@@ -92,15 +116,59 @@ void BlockEmitter::emitValues(WarpState &state,
         a[2 * h + 1] = odd;
       }
       // Exact values have no scales, and codes one for each group.
-      for (auto [tile, ofGroups] : llvm::zip_equal(state.tiles, columns))
-        for (const FragmentB &part : ofGroups[step.group])
-          tile.acc[i] = w.multiply(a, part, tile.acc[i]);
+      for (auto [t, ofGroups] : llvm::enumerate(columns)) {
+        FragmentC &acc = state.tiles[t].acc[i], sum = acc;
+        for (const FragmentB &column : ofGroups[step.group])
+          sum = w.multiply(a, column, sum);
+        acc = selectColumns(part, t, sum, acc);
+      }
     }
   }
   for (auto [tile, tileSums] : llvm::zip_equal(state.tiles, sums))
     for (auto [total, sum] : llvm::zip_equal(tile.rounded, tileSums))
       for (auto [i, of] : llvm::enumerate(total))
         of = w.fadd(of, sum[i]);
+}
+
+/// The same in a step that rows may see different tokens of. A NaN or an
+/// infinity times a probability of 0 is a NaN. So, where values can be such,
+/// the products for each query token are taken by themselves, with zeros for
+/// what it does not see; but at once where all of the tile see the same of the
+/// step.
+void BlockEmitter::emitPartialValues(
+    WarpState &state, const Step &step,
+    ArrayRef<ScaledProbabilities> probabilities) {
+  if (!rowsDiffer() || plan.value.element.kind == StoredElement::Kind::Integer)
+    return emitValues(state, probabilities);
+  int64_t queryTokens = op.getQueryTokens();
+  Value stepEnd = w.add(step.begin, plan.stepTokens);
+  auto hasNone = [&](Value first, Value last) {
+    return w.compare(arith::CmpIPredicate::sge, w.max(step.begin, first),
+                     w.min(stepEnd, last));
+  };
+  Value isSame = w.bothTrue(hasNone(some.begin, common.begin),
+                            hasNone(common.end, some.end));
+  int64_t tileRows = plan.columnTiles * kFragmentRows;
+  Value tokens = w.i32(std::min(queryTokens, tileRows));
+  WarpState after = state;
+  after.unpack(w.buildFor(
+      w.i32(0), w.select(isSame, w.i32(1), tokens), w.i32(1), state.pack(),
+      [&](Value number, ValueRange carried) {
+        WarpState inside = state;
+        inside.unpack(carried);
+        Value row = w.add(tiles.front().firstRow, number);
+        Value ofToken = w.add(position, w.remUnsigned(row, queryTokens));
+        ProductPart part = {step.begin, getVisible(ofToken), {}};
+        for (const ColumnTile &tile : tiles) {
+          PerColumn &areIn = part.columns.emplace_back();
+          for (auto [of, isIn] : llvm::zip_equal(tile.positions, areIn))
+            isIn = w.eitherTrue(
+                isSame, w.compare(arith::CmpIPredicate::eq, of, ofToken));
+        }
+        emitValues(inside, probabilities, &part);
+        return inside.pack();
+      }));
+  state = after;
 }
 
 /// Takes what codes are off by off the accumulators, before it grows so that

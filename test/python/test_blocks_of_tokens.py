@@ -1,0 +1,126 @@
+"""Blocks that attend to several query tokens at once on tensor cores, so that rows of a tile see different tokens.
+
+No pipeline asks for it yet: `kvq-split-tokens` does before it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from test_attention_variants import random_variant
+from test_emulated import check, draw_device
+from test_tensor_cores import FORMATS, KEY_FORMATS, WINDOWS, Side, draw_pair
+
+import kvq_mlir as kvq
+from kvq_mlir import reference
+from kvq_mlir.metrics import relative_l2
+
+NAMES = ("causal", "positions", "slopes", "softcap", "window")
+
+
+@dataclass(frozen=True)
+class Blocks(kvq.Emulator):
+    """The emulator, with so many query tokens in a block."""
+
+    query_tile: int = 1
+
+    @property
+    def key(self):
+        return (*super().key, self.query_tile)
+
+    def compile(self, text, options):
+        split = f"kvq-split-tokens{{{options} query-tile={self.query_tile}}}"
+        text = kvq.run_pipeline(text, f"builtin.module(func.func({split}))")
+        passes = f"kvq-split-regions,kvq-map-to-tensor-cores{{chip={self.chip}}}"
+        mapped = kvq.run_pipeline(text, f"builtin.module(func.func({passes}))")
+        assert f"query_tokens = {self.query_tile}" in mapped and "kvq.partial_attention" not in mapped
+        return super().compile(text, "")
+
+
+def draw_blocks(rng, query_tile, names):
+    drawn = draw_device(rng)
+    chip = "sm_89" if "f8E4M3FN" in names else drawn.chip
+    return Blocks(chip, drawn.order, drawn.seed, drawn.workers, query_tile)
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_variants_are_within_bounds_of_the_oracle(case, rng):
+    names = str(rng.choice(list(KEY_FORMATS))), str(rng.choice(list(FORMATS)))
+    ratio, q_len = int(rng.choice([1, 2, 3, 4])), int(rng.choice([2, 3, 5, 9]))
+    lengths = [q_len + int(rng.choice([0, 15, 64, 255, rng.integers(400)]))]
+    k, v = draw_pair(rng, names, lengths, 1, 128)
+    device = draw_blocks(rng, int(rng.choice([2, 4, 8])), names)
+    variant = random_variant(rng, 1, ratio, q_len, lengths, [name for name in NAMES if rng.random() < 0.5])
+    q = rng.standard_normal((1, ratio, q_len, 128)).astype(np.float32)
+    print(f"K {k.compiled.type}; V {v.compiled.type}; ratio {ratio}, {q_len=}, {lengths=}, {variant}, {device}")
+    check(q, k, v, device, variant, splits=int(rng.choice([1, 1, 3])))
+
+
+# As bits: infinities and a NaN.
+CODES_OF_NO_NUMBERS = {"f8E4M3FN": (0x7F, 0xFF, 0x7F), "f8E5M2": (0x7C, 0xFC, 0x7F)}
+BF16_OF_NO_NUMBERS = (0x7F80, 0xFF80, 0x7FC0)
+
+
+def damage(rng, side, name, tokens, only_nan):
+    """Writes what is no number over an element, a scale or a zero of each of some tokens of a cache without windows.
+
+    only_nan: of scales and zeros. Infinite ones of keys make scores that are infinite, without the products in between.
+    """
+    components = dict(side.storage())
+    if name not in CODES_OF_NO_NUMBERS:
+        components.pop("codes", None)
+    for token in tokens:
+        component = rng.choice(list(components))
+        array = components[component]
+        row = array[0, 0, token * array.shape[2] // side.capacity]
+        choices = (np.inf, -np.inf, np.nan)
+        if component == "codes":
+            row, choices = row.view(np.uint8), CODES_OF_NO_NUMBERS[name]
+        elif array.dtype == np.uint16:
+            choices = BF16_OF_NO_NUMBERS
+        row[rng.integers(len(row))] = choices[-1 if only_nan and component != "codes" else rng.integers(3)]
+
+
+def is_number(x):
+    """Outputs that are infinite are the largest f32."""
+    return np.abs(x) < 3e38
+
+
+@pytest.mark.parametrize("name, damaged", [*((name, 0) for name in KEY_FORMATS), *((name, 1) for name in FORMATS)])
+def test_only_rows_that_see_a_token_see_that_it_is_no_number(name, damaged, rng):
+    ratio, q_len = int(rng.choice([1, 2, 4])), int(rng.choice([2, 3, 5, 9]))
+    tokens = q_len + int(rng.choice([0, 20, 100, rng.integers(300)]))
+    names = [str(rng.choice(["i8", "exact"]))] * 2
+    names[damaged] = name
+    is_appended = rng.random() < 0.4  # or written over what is stored
+    sides = []
+    for text in (KEY_FORMATS[of] for of in names):
+        parameters = {"dtype": str(rng.choice(["f16", "bf16"]))}
+        if is_appended and text != FORMATS["exact"]:
+            parameters |= WINDOWS[rng.integers(len(WINDOWS))]
+        sides.append(Side(text, 1, 1, -(-tokens // 128) * 128, 128, **parameters))
+    # In the last ones, of which queries see some, or anywhere.
+    first = max(0, tokens - q_len) if rng.random() < 0.5 else 0
+    places = rng.integers(first, tokens, 2)
+    x = rng.standard_normal((2, 1, 1, tokens, 128)).astype(np.float32)
+    if is_appended:
+        x[damaged, 0, 0, places, rng.integers(128, size=2)] = np.nan
+    for side, values in zip(sides, x, strict=True):
+        side.append(values, [tokens])
+    if not is_appended:
+        damage(rng, sides[damaged].compiled, name, places[places < sides[damaged].compiled.flushed[0]], damaged == 0)
+
+    variant = dict(causal=bool(rng.random() < 0.6))
+    if not variant["causal"] or rng.random() < 0.5:
+        variant |= dict(window=int(rng.choice([1, 3, 20, 70])), window_first=int(rng.choice([0, 0, 5])))
+    q = rng.standard_normal((1, ratio, q_len, 128)).astype(np.float32)
+    device, splits = draw_blocks(rng, int(rng.choice([2, 4, 8])), names), int(rng.choice([1, 1, 3]))
+    k, v = (side.compiled for side in sides)
+    print(f"K {k.type}; V {v.type}; {q.shape}, {tokens=}, {places=}, {is_appended=}, {splits=}, {variant}, {device}")
+    keys, values = (list(side.dequantize()[:, :, :tokens].astype(np.float64)) for side in (k, v))
+    with np.errstate(invalid="ignore"):
+        expected = reference.attention(q, keys, values, **variant)
+    found = kvq.attention(q, k, v, device=device, splits=splits, **variant)
+    numbers = is_number(expected)
+    assert np.array_equal(is_number(found), numbers)
+    assert not numbers.any() or relative_l2(found[numbers], expected[numbers]) <= 2e-3
