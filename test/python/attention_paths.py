@@ -1,16 +1,20 @@
 """The paths that one attention may take through compiled code: how caches are stored, and how attention is called.
 
 `PATHS` x `MODES` all work on sequences of the same lengths and heads, so that the tests of all faults share a kernel for
-each.
+each. `BLOCK_PATHS` are those that tensor cores of GPUs take, `GPU_MODES` calls of kernels for GPUs, on the emulator: for
+paths of both kinds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+import zlib
+from dataclasses import dataclass, field, replace
 
 import kvq_mlir as kvq
 import numpy as np
 from kvq_mlir import reference
+from kvq_mlir.devices import ORDERS
 from kvq_mlir.metrics import relative_l2
 
 LENGTHS = np.array([0, 1, 63, 64, 65, 255, 257])
@@ -30,9 +34,10 @@ class Path:
     windows: dict[str, int] = field(default_factory=dict)
     value_channels: tuple[int, int] | None = None
 
-    def make(self, batch: int, capacity: int, fill: int, heads: int = HEADS) -> list[kvq.Cache]:
+    def make(self, batch: int, capacity: int, fill: int, heads: int = HEADS, **where) -> list[kvq.Cache]:
         texts = [self.keys] if self.values is None else [self.keys, self.values]
-        return [kvq.Cache(batch, heads, capacity, self.dim, parsed(text), fill=fill, **self.windows) for text in texts]
+        arguments = dict(fill=fill, **self.windows, **where)
+        return [kvq.Cache(batch, heads, capacity, self.dim, parsed(text), **arguments) for text in texts]
 
 
 def parsed(text: str) -> kvq.Format | kvq.Segments:
@@ -75,19 +80,42 @@ PATHS = {
     "exact and codes": Path("codes = none", BYTES),
     "tables and codes": Path(BYTES, "codes = #kvq.codebook<nf4>, group = [1, 32], scale = f16"),
 }
+BIASED = with_layout("codes = i8, group = [1, *], scale = f16", "codes = planar, bias")
+BLOCK_PATHS = {
+    "biased bytes": Path(BIASED, "codes = ui8, group = [1, *], scale = bf16, zero = min bf16"),
+    "bytes by token": Path(BYTES, "codes = i8, group = [1, 32], scale = f16"),
+    "nibbles": Path("codes = ui4, group = [1, *], scale = f32, zero = point f32", with_layout(BY_TOKEN, "bias"), 128),
+    "nibbles by channel": Path(BY_CHANNEL, "codes = i4, group = [1, *], scale = f16"),
+    "twos": Path(
+        "codes = ui2, group = [16, 32], scale = bf16, zero = point f16", "codes = i2, group = [1, *], scale = f16", 128
+    ),
+    "floats": Path("codes = f8E4M3FN, group = [1, *], scale = f32", "codes = f8E5M2, group = [1, *], scale = f32"),
+    "exact": Path("codes = none", "codes = none"),
+    "windows of blocks": Path(BY_CHANNEL, BIASED, windows=dict(exact_first=3, recent=9)),
+    "pages of blocks": Path(BYTES, "codes = ui4, group = [1, *], scale = f16, zero = min f16", windows=dict(page=48)),
+    "tokens before heads": Path(
+        with_layout("codes = i4, group = [1, *], scale = f16", "codes = stream"), BIASED, windows=dict(token_major=True)
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Mode:
-    """How attention is called."""
+    """How attention is called; of which chip's kernels, on the emulator, if not on this processor."""
 
     queries: int = 1
     options: dict[str, object] = field(default_factory=dict)
+    chip: str | None = None
 
     @property
     def tolerance(self) -> float:
         """Relative L2, of each sequence."""
-        return {None: 1e-5, "i16": 3e-4, "i8": 3e-2}[self.options.get("query_codes")]
+        return {None: 2e-3 if self.chip else 1e-5, "i16": 3e-4, "i8": 3e-2}[self.options.get("query_codes")]
+
+    def device(self, q: np.ndarray) -> kvq.Emulator | None:
+        """With an order of threads that q decides."""
+        seed = zlib.crc32(q.tobytes())
+        return kvq.Emulator(self.chip, ORDERS[seed % len(ORDERS)], seed) if self.chip else None
 
 
 MODES = {
@@ -99,6 +127,16 @@ MODES = {
     "many queries": Mode(18),
     "many queries, i16": Mode(17, dict(query_codes="i16", splits=2)),
 }
+CHIPS = ("sm_80", "sm_89", "sm_90a")
+CALLS = {
+    "plain": Mode(),
+    "splits": Mode(2, dict(splits=3)),
+    "more splits": Mode(1, dict(splits=8)),
+    "many queries": Mode(9),
+}
+GPU_MODES = {
+    f"{name}, {chip}": replace(mode, chip=chip) for (name, mode), chip in itertools.product(CALLS.items(), CHIPS)
+} | {"i16, sm_80": Mode(1, dict(query_codes="i16"), "sm_80")}
 
 
 def draw(rng: np.random.Generator, path: Path, batch: int = BATCH, heads: int = HEADS, tokens: int = TOKENS) -> np.ndarray:
@@ -108,10 +146,10 @@ def draw(rng: np.random.Generator, path: Path, batch: int = BATCH, heads: int = 
 
 
 def fill(
-    path: Path, x: np.ndarray, lengths: np.ndarray = LENGTHS, byte: int = 0xFF, capacity: int = TOKENS + 40
+    path: Path, x: np.ndarray, lengths: np.ndarray = LENGTHS, byte: int = 0xFF, capacity: int = TOKENS + 40, **where
 ) -> list[kvq.Cache]:
     """Caches that hold the first `lengths` tokens of x, appended in two parts; the padding is NaN."""
-    caches = path.make(x.shape[1], capacity, byte, x.shape[2])
+    caches = path.make(x.shape[1], capacity, byte, x.shape[2], **where)
     done = np.zeros(len(lengths), int)
     for end in (lengths // 3, lengths):
         extend(caches, x, done, end)
@@ -134,7 +172,7 @@ def attend(path: Path, mode: Mode, q: np.ndarray, caches: list[kvq.Cache], **opt
     k, v = caches if len(caches) == 2 else (caches[0], None)
     channels = path.value_channels
     out = np.full((*q.shape[:3], channels[1] - channels[0] if channels else v.head_dim), np.nan, np.float32)
-    options = dict(value_channels=channels) | mode.options | options
+    options = dict(value_channels=channels, device=mode.device(q)) | mode.options | options
     return kvq.attention(q, k, v, out=out, return_lse=True, **options)
 
 
@@ -160,3 +198,25 @@ def check(found: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
         else:
             error = relative_l2(a, e)
             assert error <= tolerance, (b, error)
+
+
+def half_errors(q: np.ndarray, caches: list[kvq.Cache], path: Path) -> list[float]:
+    """Relative L2, of each sequence, of attention whose query, keys, values and probabilities are rounded to f16: of who
+    dequantizes a cache first."""
+    errors = []
+    for b, (k, v) in enumerate(zip(*held(caches), strict=True)):
+        length, scale = k.shape[1], 1 / np.sqrt(q.shape[-1])
+        channels = path.value_channels or (0, v.shape[-1])
+        outs = []
+        for round_ in (np.float64, np.float16):
+            rows = [np.asarray(side, round_).astype(np.float64) for side in (q[b], k, v[..., slice(*channels)])]
+            heads = rows[0].reshape(len(k), -1, *q.shape[2:])
+            scores = scale * np.einsum("hrqd,htd->hrqt", heads, rows[1])
+            seen = np.arange(length) < length - q.shape[2] + 1 + np.arange(q.shape[2])[:, None]
+            scores = np.where(seen, scores, -np.inf)
+            largest = np.maximum(scores.max(axis=-1, keepdims=True, initial=-np.inf), -1e300)
+            p = np.exp(scores - largest)
+            sums = np.maximum(p.sum(axis=-1, keepdims=True), 1e-300)
+            outs.append(np.einsum("hrqt,htd->hrqd", np.asarray(p, round_).astype(np.float64), rows[2]) / sums)
+        errors.append(relative_l2(outs[1], outs[0]) if outs[0].any() else 0.0)
+    return errors

@@ -8,12 +8,17 @@ Caches start with every byte 0xFF and outputs as NaN, so that what is read or le
 comparisons are written so that NaN fails.
 """
 
+import functools
 import itertools
 import os
+import zlib
 
 import numpy as np
+from attention_paths import CHIPS
+from conftest import fresh_rng
 
 import kvq_mlir as kvq
+from kvq_mlir.devices import ORDERS
 
 FULL = bool(os.environ.get("KVQ_FULL"))
 FLOATS = ("f16", "f32")
@@ -124,12 +129,48 @@ def attend(
     return out
 
 
+@functools.cache
+def draws_of_run() -> int:
+    """What decides whatever the tests of a run share."""
+    return int(fresh_rng().integers(1 << 32))
+
+
+def emulator_for(text: str, share: float = 0.05) -> kvq.Emulator | None:
+    """Whether a format is for kernels of GPUs in this run, and for those of which chip: the same for all tests, which
+    share them. Some of those that tensor cores may take, a smaller share of the others, all in the long run."""
+    rng = np.random.default_rng([draws_of_run(), zlib.crc32(text.encode())])
+    share = max(share, 0.15) if "[1, *]" in text or "[1, 32]" in text else share
+    if rng.random() >= share and not FULL:
+        return None
+    return kvq.Emulator(str(rng.choice(CHIPS)), str(rng.choice(ORDERS)), int(rng.integers(1 << 32)))
+
+
+def check_emulated(x: np.ndarray, text: str, dtype: str, keys: kvq.Cache, values: kvq.Cache) -> None:
+    """Kernels of GPUs store every byte that `values` holds of x, and attend to it. They may multiply by probabilities
+    times scales, and by zeros, as f16: each within 2^-11."""
+    device = emulator_for(text)
+    if device is None:
+        return
+    print(text, device)
+    for chunk in (None, max(1, x.shape[2] // 5)):
+        stored, expected = (filled(x, text, dtype, chunk, device=d).storage() for d in (device, None))
+        for name, array in expected.items():
+            assert stored[name].tobytes() == array.tobytes(), (name, chunk)
+    targets = np.unique(np.linspace(0, x.shape[2] - 1, 6).astype(int))
+    q = np.broadcast_to(PICK * patterns(x.shape[2], keys.head_dim)[targets], (*x.shape[:2], len(targets), keys.head_dim))
+    found = attend(q, keys, values, device=device)
+    expected = values.dequantize()[:, :, targets].astype(np.float64)
+    assert np.all(np.abs(found - expected) <= 2e-3 * np.abs(expected).max(axis=-1, keepdims=True)), device
+
+
 def every_path(x: np.ndarray, text: str, dtype: str = "f32") -> dict[str, np.ndarray]:
     """x [batch, heads, tokens, dim], whole token groups, quantized and back: float32 of its shape, by the code that
-    does it. Keys have the values' format. Split attention, another kernel, is left to the long run."""
+    does it. Keys have the values' format. Split attention, another kernel, is left to the long run. What kernels of GPUs
+    make of it is compared here."""
     tokens = x.shape[2]
     cache = filled(x, text, dtype)
     keys = pattern_keys(cache, tokens, text)
+    check_emulated(x, text, dtype, keys, cache)
     found = {
         "quantize and dequantize": kvq.dequantize(kvq.quantize(x.astype(DTYPES[dtype]), kvq.Format(text))),
         "a cache, dequantized": cache.dequantize(),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from attention_paths import CHIPS
 
 import kvq_mlir as kvq
 from kvq_mlir import reference
@@ -15,6 +16,16 @@ def row(values: np.ndarray) -> np.ndarray:
     out = np.zeros(-(-len(values) // 32) * 32, np.float32)
     out[: len(values)] = values
     return out.reshape(1, 1, 1, -1)
+
+
+def codes_of(x: np.ndarray, fmt: kvq.Format, rng: np.random.Generator) -> kvq.Quantized:
+    """The row's codes; those that a cache stores are the same, on this processor and by a GPU's kernel."""
+    z = kvq.quantize(x, fmt)
+    for device in (None, kvq.Emulator(str(rng.choice(CHIPS)))):
+        cache = kvq.Cache(1, 1, 1, x.shape[3], fmt, "f32", fill=0xFF, device=device)
+        cache.append(x)
+        assert np.array_equal(cache.storage()["codes"][0, 0].view(np.uint8), z.packed[0, 0].view(np.uint8)), device
+    return z
 
 
 @pytest.mark.parametrize("codes", FLOAT_CODES + CODEBOOKS)
@@ -32,7 +43,7 @@ def test_every_code_stands_for_its_number(codes):
 
 
 @pytest.mark.parametrize("codes", FLOAT_CODES)
-def test_rounding_at_every_middle(codes):
+def test_rounding_at_every_middle(codes, rng):
     """Middles between neighbours go to the even code, one ulp of f32 off them to the nearer one."""
     fmt = kvq.Format(f"codes = {codes}, group = [1, *], scale = f32")
     values = reference.Format.parse(str(fmt)).codes.values(np.arange(2 ** (fmt.bits - 1), dtype=np.uint8))
@@ -44,19 +55,32 @@ def test_rounding_at_every_middle(codes):
     x = np.concatenate([x, -x])  # the largest value is there: the scale is 1
     expected = np.concatenate([[len(values) - 1], lower + lower % 2, lower, lower + 1])
     expected = np.concatenate([expected, expected | 1 << (fmt.bits - 1)])
-    z = kvq.quantize(row(x), fmt)
+    z = codes_of(row(x), fmt, rng)
     assert z.scales.item() == 1
     assert z.codes.ravel()[: len(x)].tolist() == expected.tolist()
 
 
-def test_saturation_and_single_rounding():
+def test_saturation_and_single_rounding(rng):
     """464 is as near to 448 as to the 480 that the type lacks; f16 would round 1.0625 + 2^-20 to a tie first."""
     clip = 2.0**-11
     fmt = kvq.Format(f"codes = f8E4M3FN, group = [1, *], scale = f32, range = clip<{clip}>")
     x = [448, 464, 465, 500, 1e5, -1e5, 448 / clip, -448 / clip, 1.0625, 1.0625 + 2**-20, 1.1875, 447.9]
-    z = kvq.quantize(row(np.array(x, np.float32)), fmt)
+    z = codes_of(row(np.array(x, np.float32)), fmt, rng)
     expected = [448, 448, 448, 448, 448, -448, 448, -448, 1, 1.125, 1.25, 448]
     assert kvq.dequantize(z).ravel()[: len(x)].tolist() == expected
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
+def test_ties_of_integers(bits, rng):
+    """Halves between codes go to the even one, one ulp of f32 off them to the nearer one."""
+    fmt = kvq.Format(f"codes = i{bits}, group = [1, *], scale = f32")
+    top = 2 ** (bits - 1) - 1
+    middles = np.arange(-top, top, dtype=np.float32) + np.float32(0.5)
+    inf = np.float32(np.inf)
+    x = np.concatenate([[top], middles, np.nextafter(middles, -inf), np.nextafter(middles, inf)]).astype(np.float32)
+    expected = np.concatenate([[top], np.round(middles), middles - 0.5, middles + 0.5])
+    z = codes_of(row(x), fmt, rng)  # the largest is there: the scale is 1
+    assert z.scales.item() == 1 and z.codes.ravel()[: len(x)].tolist() == expected.tolist()
 
 
 def test_zero_points():

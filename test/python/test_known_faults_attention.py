@@ -7,12 +7,14 @@ import itertools
 
 import numpy as np
 import pytest
+from attention_paths import CHIPS
 from known_faults import (
     BITS,
     FULL,
     GROUPS,
     PICK,
     attend,
+    emulator_for,
     filled,
     formats,
     highest_code,
@@ -36,6 +38,7 @@ HEAD_FORMATS = [
     "codes = none",
     "codes = i8, group = [1, *], scale = f32",
     "codes = ui4, group = [1, 32], scale = f16, zero = min f16",
+    "codes = ui4, group = [1, *], scale = f16, zero = min f16",
     "codes = i4, group = [32, 1], scale = f16",
     "codes = ui2, group = [8, 1], scale = f16, zero = min f32",
     "codes = i2, group = [1, 8], scale = f32",
@@ -55,8 +58,10 @@ def numbered(kv_heads: int, tokens: int, text: str) -> tuple[np.ndarray, np.ndar
 def test_query_heads_read_their_kv_head(q_heads, kv_heads, rng):
     """flashinfer#996, #2986, vllm#40792: ratios 5, 6 and 7 are missing, and heads bleed into each other at 24."""
     ratio, tokens = q_heads // kv_heads, 96
-    all_formats = FULL or (q_heads, kv_heads) in REPORTED
-    for text in HEAD_FORMATS if all_formats else rng.choice(HEAD_FORMATS, 2, replace=False).tolist():
+    is_reported = (q_heads, kv_heads) in REPORTED
+    texts = HEAD_FORMATS if FULL or is_reported else rng.choice(HEAD_FORMATS, 2, replace=False).tolist()
+    on_gpu = str(rng.choice(texts)) if is_reported or rng.random() < 0.3 else None
+    for text in texts:
         number, x = numbered(kv_heads, tokens, text)
         factor = x[0, :, -1:, :1] / number[:, -1:, None]
         values = filled(x, text)
@@ -66,13 +71,18 @@ def test_query_heads_read_their_kv_head(q_heads, kv_heads, rng):
         head = np.arange(q_heads)
         # Each query head picks a token of its own, and three more with other query positions.
         target = (np.arange(q_heads)[:, None] * 37 + np.arange(4) * 29) % tokens
-        found = attend(PICK * patterns(tokens, DIM)[target][None], keys, values)[0]
         expected = number[head[:, None] // ratio, (target + 5 * (head[:, None] // ratio)) % tokens]
-        assert worst(found / np.repeat(factor, ratio, axis=0), expected[..., None]) == 0, text
-        # The mean of values that are all the head's number.
-        values = filled(np.repeat(x[:, :, :1], 64, axis=2), text)
-        found = mean(filled(np.stack(shifted)[None][:, :, :64], text), values, ratio)[0]
-        assert worst(found / np.repeat(factor, ratio, axis=0), (head // ratio * 8)[:, None, None]) == 0, text
+        equal = filled(np.stack(shifted)[None][:, :, :64], text), filled(np.repeat(x[:, :, :1], 64, axis=2), text)
+        factor = np.repeat(factor, ratio, axis=0)
+        for device in [None] + [kvq.Emulator(str(rng.choice(CHIPS)))] * (FULL or text == on_gpu):
+            print(text, device)
+            # Tensor cores multiply by f16, within 2^-11; the numbers of heads are 8 apart.
+            bound = 1e-3 * expected.max() if device else 0
+            found = attend(PICK * patterns(tokens, DIM)[target][None], keys, values, device=device)[0]
+            assert worst(found / factor, expected[..., None]) <= bound, text
+            # The mean of values that are all the head's number.
+            found = mean(*equal, ratio, device=device)[0]
+            assert worst(found / factor, (head // ratio * 8)[:, None, None]) <= bound, text
 
 
 @pytest.mark.parametrize("q_heads, kv_heads", [(33, 2), (3, 2), (1, 2), (2, 4), (5, 3), (7, 4), (0, 2)])
@@ -130,12 +140,15 @@ def test_only_valid_tokens_count(codes, group, rng):
         # Groups start behind the first exact tokens.
         x = np.concatenate([x[:, :, -1 : -1 - windows["exact_first"] : -1], x], axis=2)[:, :, :TOKENS]
     variants = [{}, *(VARIANTS if FULL else [VARIANTS[int(rng.integers(len(VARIANTS)))]])]
-    print(f"{text} {windows} {variants}")
+    calls = list(variants)
+    if device := emulator_for(text):
+        calls.append({**variants[-1], "device": device})
+    print(f"{text} {windows} {calls}")
     k = np.broadcast_to(patterns(TOKENS, DIM), x.shape)
     for fill in (0xFF, 0x00):  # NaN, and numbers that would go unnoticed but for the mean
         keys, values = (of_lengths(part, text, fill, **windows) for part in (k, x))
-        for variant in variants:
-            q_len = 3
+        for variant in calls:
+            q_len, exact = 3, "device" not in variant
             found = mean(keys, values, q_len=q_len, **variant)
             targets = np.stack([LENGTHS - 1, LENGTHS // 2, 0 * LENGTHS], axis=1)[:, None]
             picked = attend(PICK * patterns(TOKENS, DIM)[targets], keys, values, **variant)
@@ -144,9 +157,11 @@ def test_only_valid_tokens_count(codes, group, rng):
                     seen = max(0, length - q_len + 1 + i) if variant.get("causal") else length
                     expected = x[b, :, :seen].astype(np.float64).mean(axis=1) if seen else 0
                     error = worst(found[b, :, i], expected)
-                    assert error <= 1e-6 * np.abs(x[b]).max(), (length, i, fill, variant)
+                    largest = np.abs(x[b]).max()
+                    assert error <= (1e-6 if exact else 2e-3) * largest, (length, i, fill, variant)
                     if targets[b, 0, i] < seen:
-                        assert worst(picked[b, :, i], x[b, :, targets[b, 0, i]]) == 0, (length, i, fill, variant)
+                        error = worst(picked[b, :, i], x[b, :, targets[b, 0, i]])
+                        assert error <= (0 if exact else 2e-3 * largest), (length, i, fill, variant)
 
 
 @pytest.mark.parametrize("dims", [(64, 128), (128, 64), (96, 80), (16, 256)])

@@ -6,15 +6,18 @@ step. Most data have one shape, so that tests share kernels.
 
 import numpy as np
 import pytest
+from attention_paths import CHIPS
 from known_faults import (
     BITS,
     DTYPES,
     FLOATS,
     FULL,
     GROUPS,
+    PICK,
     UNIT,
     attend,
     blocks,
+    emulator_for,
     every_path,
     filled,
     formats,
@@ -24,6 +27,7 @@ from known_faults import (
     metadata,
     on_grid,
     pattern_keys,
+    patterns,
     pick,
     spans,
     worst,
@@ -209,7 +213,8 @@ def test_every_byte_of_codes_and_metadata(text):
     cache, expected = raw_cache(text, tokens)
     bound = 2.0**-22 * np.abs(expected).max()
     assert worst(cache.dequantize(), expected) <= bound
-    assert worst(pick(pattern_keys(cache, tokens, text), cache, tokens), expected) <= bound
+    keys = pattern_keys(cache, tokens, text)
+    assert worst(pick(keys, cache, tokens), expected) <= bound
     assert worst(mean(cache, cache), expected.mean(axis=0)) <= 10 * bound
     # As keys: query i sees channel i alone. The scores of all tokens weigh values that alternate.
     alternating = np.broadcast_to(np.arange(tokens)[:, None] % 2, (BATCH, HEADS, tokens, DIM)).astype(np.float32)
@@ -220,6 +225,17 @@ def test_every_byte_of_codes_and_metadata(text):
     found = attend(np.broadcast_to(q, (BATCH, HEADS, DIM, DIM)), cache, values)
     assert worst(found, share) <= 1e-5
     assert np.ptp(share[:, 0]) >= 1e-4  # which the bound tells apart
+    if device := emulator_for(text):
+        targets = slice(0, tokens, 37)
+        signs = np.broadcast_to(patterns(tokens, DIM)[targets], (BATCH, HEADS, 7, DIM))
+        found = attend(PICK * signs, keys, cache, device=device)
+        assert worst(found, expected[targets]) <= 2e-3 * np.abs(expected).max()
+        assert worst(mean(cache, cache, device=device), expected.mean(axis=0)) <= 2e-3 * np.abs(expected).max()
+        weights = np.exp(8 * q[0, 0] * (expected - expected.max(axis=0)))
+        share = (weights / weights.sum(axis=0)).T @ values.dequantize()[0, 0].astype(np.float64)
+        found = attend(8 * np.broadcast_to(q, (BATCH, HEADS, DIM, DIM))[:, :, ::9], cache, values, device=device)
+        print(np.ptp(share[:, 0]), worst(found, share[::9]))
+        assert worst(found, share[::9]) <= 5e-3
 
 
 @pytest.mark.parametrize("text", formats(signed=False))
@@ -270,8 +286,10 @@ def test_caches_on_the_grid_are_exact(codes, group, rng):
         q = rng.uniform(-1, 1, (1, 2, 5, k.shape[3])).astype(np.float32)
         q *= 4 / np.abs(q @ k.swapaxes(2, 3)).max()
         expected = reference.attention(q, list(k), list(v), scale=1.0, causal=False)
-        found = attend(q, filled(k, text, "f32"), filled(v, text, dtype))
-        assert relative_l2(found, expected) <= 1e-5
+        sides = filled(k, text, "f32"), filled(v, text, dtype)
+        assert relative_l2(attend(q, *sides), expected) <= 1e-5
+        if device := emulator_for(text):
+            assert relative_l2(attend(q, *sides, device=device), expected) <= 2e-3
 
 
 # --- 16: a scale shared by what is unlike ----------------------------------------------------------------------------
@@ -378,8 +396,9 @@ def test_given_scales_saturate(text, given, x, expected):
     fmt = kvq.Format(text)
     z = kvq.quantize(row, fmt, given)
     assert z.codes[0, 0, 0, : len(x)].view(np.uint8).tolist() == [code & 0xFF for code in expected]
-    cache = kvq.Cache(1, 1, 4, 64, fmt, "f32", given=given, fill=0xFF)
-    cache.append(row)
-    stored = cache.storage()["codes"][0, 0, 0, : len(x)].view(np.uint8)
-    assert stored.tolist() == [code & 0xFF for code in expected]
-    assert np.array_equal(cache.dequantize()[0, 0, 0], kvq.dequantize(z)[0, 0, 0])
+    for device in (None, *map(kvq.Emulator, CHIPS)):
+        cache = kvq.Cache(1, 1, 4, 64, fmt, "f32", given=given, fill=0xFF, device=device)
+        cache.append(row)
+        stored = cache.storage()["codes"][0, 0, 0, : len(x)].view(np.uint8)
+        assert stored.tolist() == [code & 0xFF for code in expected], device
+        assert np.array_equal(cache.dequantize()[0, 0, 0], kvq.dequantize(z)[0, 0, 0])

@@ -4,10 +4,12 @@ import os
 
 import numpy as np
 import pytest
+from attention_paths import CHIPS
 from test_differential import same, values
 
 import kvq_mlir as kvq
 from kvq_mlir import reference
+from kvq_mlir.devices import ORDERS
 
 FULL = bool(os.environ.get("KVQ_FULL"))
 KINDS = ("signed", "minimum", "point", "float", "codebook")
@@ -72,7 +74,8 @@ def draw(rng: np.random.Generator, kind: str) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", range(20 if FULL else 1))
 def test_codes_under_random_rules(kind, part, rng):
-    for _ in range(4):
+    on_gpu = int(rng.integers(4))
+    for i in range(4):
         text = draw(rng, kind)
         fmt, oracle = kvq.Format(text), reference.Format.parse(text)
         dtype = str(rng.choice(["f16", "f32"]))
@@ -86,6 +89,18 @@ def test_codes_under_random_rules(kind, part, rng):
         assert same(z.scales, scales), case
         assert zeros is None or same(z.zeros, zeros), case
         assert same(z.codes, codes), case
+        if FULL or i == on_gpu:
+            check_emulated(x, fmt, dtype, rng)
+
+
+def check_emulated(x: np.ndarray, fmt: kvq.Format, dtype: str, rng: np.random.Generator) -> None:
+    """A GPU's kernel stores the same."""
+    device = kvq.Emulator(str(rng.choice(CHIPS)), str(rng.choice(ORDERS)), int(rng.integers(1 << 32)))
+    caches = [kvq.Cache(*x.shape, fmt, dtype, fill=0xFF, device=d) for d in (None, device)]
+    for cache in caches:
+        cache.append(x)
+    for name, stored in caches[0].storage().items():
+        assert same(caches[1].storage()[name], stored), (str(fmt), device, name)
 
 
 def near_ties(rng: np.random.Generator) -> np.ndarray:
