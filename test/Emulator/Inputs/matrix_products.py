@@ -1,8 +1,9 @@
 """Checks mma.sync, ldmatrix, stmatrix and movmatrix of the emulator.
 
 The tables of fragments are written here as the PTX ISA has them, element by
-element; numbers are small integers, so that every sum is exact. Each product is
-one kernel that loads the registers of a lane, multiplies and stores them.
+element; numbers are small integers, so that every sum is exact, but for a product
+whose sums are rounded. Each product is one kernel that loads the registers of a
+lane, multiplies and stores them.
 """
 
 import subprocess
@@ -146,12 +147,16 @@ def run(text, words, count, chip):
     return np.array(process.stdout.split(", "), dtype=np.int64).astype(np.uint32).reshape(32, count)
 
 
-def check(intrinsic, kinds, depth, tables, bits, accumulators=("f32", "f32"), chip="sm_80"):
+def check(intrinsic, kinds, depth, tables, bits, accumulators=("f32", "f32"), chip="sm_80", base=0):
     low = 0 if "u8" in kinds else -7
     a = rng.integers(0 if kinds[0] == "u8" else low, 8, (16, depth))
     b = rng.integers(0 if kinds[1] == "u8" else low, 8, (depth, 8))
     addend = rng.integers(-100, 100, (16, 8))
+    if base:  # even numbers of 25 bits, of both signs
+        addend = (2 * addend + base) * rng.choice([-1, 1], addend.shape)
     exact = a @ b + addend
+    if base:  # rounded toward zero
+        exact = np.sign(exact) * (np.abs(exact) // 2 * 2)
     a_words = fragments(encode(kinds[0], a), tables[0], bits)
     b_words = fragments(encode(kinds[1], b), tables[1], bits)
     result, added = accumulators
@@ -172,6 +177,7 @@ def check(intrinsic, kinds, depth, tables, bits, accumulators=("f32", "f32"), ch
 
 MMA = "llvm.nvvm.mma.m16n8"
 check(f"{MMA}k16.row.col.f32.f32", ("f16", "f16"), 16, (a16, b16), 16)
+check(f"{MMA}k16.row.col.f32.f32", ("f16", "f16"), 16, (a16, b16), 16, base=2**24 + 5000)
 check(f"{MMA}k16.row.col.f16.f16", ("f16", "f16"), 16, (a16, b16), 16, ("f16", "f16"))
 check(f"{MMA}k8.row.col.f32.f32", ("f16", "f16"), 8, (a16_k8, b16_k8), 16)
 check(f"{MMA}k16.row.col.bf16", ("bf16", "bf16"), 16, (a16, b16), 16)

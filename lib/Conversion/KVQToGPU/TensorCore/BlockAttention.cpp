@@ -160,9 +160,11 @@ WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
 /// Before the first round's and in place of the last one's come those of which
 /// nothing is known.
 WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
-  constexpr int64_t kRoundSteps = 8;
+  // The narrower codes are, the larger are offsets beside them.
+  const StoredElement &element = plan.value.element;
+  int64_t roundSteps = element.isExact() ? 8 : element.bits;
   int64_t stride = kBlockWarps * plan.stepTokens;
-  int64_t roundTokens = kRoundSteps * stride;
+  int64_t roundTokens = roundSteps * stride;
   auto roundUp = [&](Value tokens, int64_t multiple) { // 0 below 0
     Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
     return w.sub(sum, w.remUnsigned(sum, multiple));

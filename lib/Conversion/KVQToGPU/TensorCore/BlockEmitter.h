@@ -60,8 +60,9 @@ struct ColumnState {
   SmallVector<PerColumn> zeroSums;
   /// For each `ValueStep`.
   SmallVector<FragmentC> acc;
-  /// For each group of values, the sums of probabilities times scales as they
-  /// are rounded: what an offset of codes is taken off with.
+  /// For each group of values, the sums of probabilities times scales, as they
+  /// are rounded, times `getSummedOffset`: what offsets of codes are taken off
+  /// with.
   SmallVector<PerColumn> rounded;
   /// The lane's part of the same sums before they are rounded, where they are
   /// to f8E4M3FN.
@@ -218,6 +219,7 @@ private:
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
   static double getOffset(const StoredElement &element, int64_t plane);
+  static double getSummedOffset(const StoredElement &element);
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(Value firstRow, const Step *step);

@@ -186,7 +186,12 @@ static std::string planElement(SidePlan &side) {
     return "scales of several heads";
   element.bits = layout.parts.front().bits;
   element.flipsSign = format.hasSignedCodes() && !layout.bias;
-  element.bias = format.hasSignedCodes() ? int64_t(1) << (element.bits - 1) : 0;
+  // From the middle sums stay small over a long context, and lose few digits.
+  if (element.kind == StoredElement::Kind::Integer &&
+      !format.hasSignedCodes() && !side.isKey && format.getZeroType())
+    side.center = ((1 << element.bits) - 1) / 2.0;
+  element.bias =
+      format.hasSignedCodes() ? 1 << (element.bits - 1) : side.center;
   side.rowBytes = side.getChannels() * element.bits / 8;
   if (!side.foldsIntoQuery())
     side.groups =

@@ -51,8 +51,9 @@ struct StoredElement {
   unsigned bits = 0;
   /// Whether codes are two's complement, so that their sign is flipped first.
   bool flipsSign = false;
-  /// How much what is then there is above the code.
-  int64_t bias = 0;
+  /// How much what is then there is above the code, or above what is summed in
+  /// its place.
+  double bias = 0;
 
   bool isExact() const { return kind == Kind::Half || kind == Kind::BFloat; }
   bool isBFloat() const { return kind == Kind::BFloat; }
@@ -103,6 +104,8 @@ struct SidePlan {
   /// without scales, and where the query is multiplied by them.
   int64_t groups = 1;
   Type scaleType, zeroType;
+  /// Of values with zeros, where codes are counted from: their middle.
+  double center = 0;
   /// Of keys, tokens that share scales: a step is of one group then, and the
   /// query is multiplied by its scales.
   int64_t groupTokens = 1;

@@ -66,14 +66,17 @@ PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
   return loaded;
 }
 
-/// Makes zeros what they add to the values of codes.
+/// Makes zeros what they add to the values of codes, counted from the center.
 static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
                          TokenScales &of) {
   FormatInterface format =
       plan.cache.getFormat().resolve(plan.cache.getHeadDim());
   for (auto [zeros, scales] : llvm::zip(of.zeros, of.scales))
-    for (auto [zero, scale] : llvm::zip_equal(zeros, scales))
+    for (auto [zero, scale] : llvm::zip_equal(zeros, scales)) {
       zero = format.buildOffset(w.builder, w.loc, scale, zero);
+      if (plan.center != 0)
+        zero = w.fma(scale, w.f32(plan.center), zero);
+    }
 }
 
 /// Of the lane's tokens in a whole step.

@@ -29,7 +29,7 @@ static uint32_t inBothHalves(uint32_t half) { return half << 16 | half; }
 double BlockEmitter::getOffset(const StoredElement &element, int64_t plane) {
   if (element.kind != StoredElement::Kind::Integer)
     return 0;
-  return double(1024 >> (plane * element.bits)) + double(element.bias);
+  return double(1024 >> (plane * element.bits)) + element.bias;
 }
 
 /// The pairs of a plane's elements (see `StoredElement::getPairBytes`). A word

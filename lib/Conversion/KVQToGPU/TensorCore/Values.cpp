@@ -13,6 +13,8 @@
 
 #include "BlockEmitter.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kvq;
 
@@ -80,22 +82,21 @@ void BlockEmitter::emitValues(WarpState &state,
   if (plan.value.multipliesFP8)
     return emitFP8Values(state, probabilities, part);
   const StoredElement &element = plan.value.element;
-  // Every row of a product with ones is the sum.
-  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
-  SmallVector<SmallVector<FragmentC>> sums; // of each tile and group
-  for (const ColumnState &tile : state.tiles)
-    sums.emplace_back(tile.rounded.size(), none);
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
     SmallVector<SmallVector<SmallVector<FragmentB, 2>>> columns;
-    for (auto [ofTile, tileSums] : llvm::zip_equal(probabilities, sums)) {
+    for (auto [ofTile, tile] : llvm::zip_equal(probabilities, state.tiles)) {
       auto &ofGroups = columns.emplace_back();
       for (const Scores &ofGroup : ofTile)
         ofGroups.push_back(transposeColumns(ofGroup[fragment]));
-      for (auto [sum, parts] : llvm::zip(tileSums, ofGroups)) {
-        Value one = w.half2(1);
-        sum = w.multiply({one, one, one, one}, parts.front(), sum);
+      // Every row of a product with a constant is the same.
+      for (auto [total, parts] : llvm::zip(tile.rounded, ofGroups)) {
+        Value offset = w.half2(getSummedOffset(element));
+        FragmentC sum =
+            w.multiply({offset, offset, offset, offset}, parts.front(),
+                       {total[0], total[1], total[0], total[1]});
+        total = {sum[0], sum[1]};
       }
     }
     ValueWords words = loadValueWords(state.valueSlot, fragment, part);
@@ -124,10 +125,6 @@ void BlockEmitter::emitValues(WarpState &state,
       }
     }
   }
-  for (auto [tile, tileSums] : llvm::zip_equal(state.tiles, sums))
-    for (auto [total, sum] : llvm::zip_equal(tile.rounded, tileSums))
-      for (auto [i, of] : llvm::enumerate(total))
-        of = w.fadd(of, sum[i]);
 }
 
 /// The same in a step that rows may see different tokens of. A NaN or an
@@ -171,16 +168,31 @@ void BlockEmitter::emitPartialValues(
   state = after;
 }
 
+/// Tensor cores round sums toward zero, which adds up over a long context. So
+/// what is taken off is summed as the accumulators are, of numbers of about
+/// their size and as many digits, to lose as much on the way.
+double BlockEmitter::getSummedOffset(const StoredElement &element) {
+  // An odd f16 above 1024 has as many digits as there are.
+  return 2 * std::floor(getOffset(element, /*plane=*/0) / 2) + 1;
+}
+
 /// Takes what codes are off by off the accumulators, before it grows so that
 /// taking it off is inexact.
 void BlockEmitter::takeOffsetsOff(WarpState &state) {
+  const StoredElement &element = plan.value.element;
   for (ColumnState &tile : state.tiles) {
     if (tile.rounded.empty() || plan.value.multipliesFP8)
       continue;
     for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, tile.acc)) {
-      Value offset = w.f32(-getOffset(plan.value.element, step.plane));
-      for (auto [i, element] : llvm::enumerate(acc))
-        element = w.fma(offset, tile.rounded[step.group][i % 2], element);
+      // Times a power of two, which is exact, and a number close to 1, in a way
+      // that errs to both sides.
+      double power = std::exp2(-double(step.plane * element.bits));
+      double ratio = getOffset(element, step.plane) / getSummedOffset(element);
+      for (auto [i, sum] : llvm::enumerate(acc)) {
+        Value total = tile.rounded[step.group][i % 2];
+        Value offset = w.fma(w.f32(ratio / power - 1), total, total);
+        sum = w.fma(w.f32(-power), offset, sum);
+      }
     }
     for (PerColumn &sums : tile.rounded)
       sums.fill(w.f32(0));
