@@ -52,7 +52,7 @@ def _check_shapes(q: Array, k: Cache, v: Cache) -> None:
         )
 
 
-def _find_device(device: str | Device | None, q: Any, k: Cache, v: Cache) -> Device | None:
+def find_device_of_call(device: str | Device | None, q: Any, k: Cache, v: Cache) -> Device | None:
     """Where a call runs, on which stream; `Error` unless the caches are there."""
     found = find_device(device, k.device)
     if isinstance(found, Cuda) and isinstance(k.device, Cuda) and found.ordinal is None:
@@ -284,7 +284,7 @@ def attention(
     if v is not None:
         check_type("v", v, Cache)
     values = k if v is None else v
-    device = _find_device(device, q, k, values)
+    device = find_device_of_call(device, q, k, values)
     q, mask = on(device, "q", q), on(device, "mask", mask)
     if rope is not None and isinstance(device, Cuda):
         rope = tuple(on(device, "a table of RoPE", table) for table in rope)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _kvq
-from .arguments import check_threads, check_type, element_text, on, operand, output_array
+from .arguments import Array, check_threads, check_type, element_text, on, operand, output_array
 from .cache_types import assign_layout, cache_type, has_window
 from .checks import (
     check_border,
@@ -24,7 +24,7 @@ from .checks import (
 )
 from .compiler import kernel
 from .copies import copy_from, copy_sequences
-from .devices import Cuda, Device
+from .devices import Cuda, Device, name_of, name_of_memory
 from .format import Format, Segments
 from .given import Given, stored_components
 from .ir import append as _append_ir
@@ -452,49 +452,85 @@ class Cache(Placed):
         if self._pages is not None:
             self._pages.release(self._stored)
 
-    def dequantize(self, out: np.ndarray | None = None) -> np.ndarray:
+    def dequantize(self, out: Array | None = None) -> Array:
         """All tokens as float32 [batch, kv_heads, longest length, head_dim], zero beyond each sequence's length and
         where a ring does not hold them.
 
-        Rebuilt by compiled code of the processor; exact tokens are converted too. Returns `out`, C-contiguous, if it is
-        given, else a new array. Raises `Error`, a ValueError, if `out` is of another shape or type, or not C-contiguous
-        and writable.
+        Rebuilt by compiled code where the cache is, in one launch (one for each segment); exact tokens are converted too.
+        Returns `out`, C-contiguous, on the cache's device, if it is given, else a new array, a `CudaArray` on a GPU. Raises
+        `Error`, a ValueError, if `out` is of another shape or type, elsewhere, or not C-contiguous and writable.
         """
-        if isinstance(self.device, Cuda):
-            raise _kvq.Error("expected a cache in the host's memory: cache.to('cpu').dequantize() makes a copy")
-        longest = int(self._lengths.max())
-        shape = (self.batch, self.kv_heads, longest, self.head_dim)
-        out = output_array(out, shape)
-        if isinstance(self.format, Segments):
-            caches = _kvq.segment_caches(self.dynamic_type)
-            for index, ((begin, end, _), (type_, components)) in enumerate(zip(self.format.parts, caches, strict=True)):
-                part = np.empty((*shape[:3], end - begin), np.float32)
-                self._rebuild(index, type_, [self._arrays[component] for component in components], part)
-                out[..., begin:end] = part
-        else:
-            self._rebuild(0, self.dynamic_type, self._arrays, out)
-        oldest = self._rings[0].oldest(self._lengths) if self._rings else [0] * self.batch
-        for b, length in enumerate(self._lengths.tolist()):
-            out[b, :, length:] = out[b, :, self.keep_first : oldest[b]] = 0
+        shape = (self.batch, self.kv_heads, int(self._lengths.max()), self.head_dim)
+        if out is None and isinstance(self.device, Cuda):
+            out = self.device.empty(shape, np.float32)
+        device = self.device if out is None else self._device_for(out)
+        out = output_array(out, shape, device)
+        self._rebuild(out, "f32", True, device)
         return out
 
-    def _rebuild(self, index: int, type_: str, arrays: Sequence[np.ndarray], out: np.ndarray) -> None:
-        """Rebuilds what rows of one format, those of segment `index` or the whole, hold, stored as a cache of a type."""
-        fmt = self.format.formats[index]
-        # An exact format keeps its tokens where others keep codes, and has no windows.
-        head_dim, has_windows = out.shape[3], not fmt.is_exact
-        compiled = kernel(
-            _rebuild_ir.rebuild,
-            (self.batch, self.kv_heads, head_dim, self.dtype),
-            type_,
-            (fmt.for_heads(self.kv_heads).core, fmt.rotated(head_dim)),
-            fmt.tokens,
-            fmt.row_types(fmt.rows_type(self.kv_heads, head_dim)),
-            (has_windows and self.exact_first > 0, has_windows and self.has_window),
-            self.exact_first if has_windows else 0,
-            self._pages is not None,
-            self.ring is not None,
-        )
-        stored = self._lengths if fmt.is_exact else self._flushed
-        bounds = self._rings[index].row_bounds(self._lengths, stored) if self._rings else ()
-        compiled.invoke("rebuild", (*arrays, self._lengths, stored, *bounds, *self._tables, out))
+    def to_exact(self, into: Cache | None = None, *, device: Device | None = None) -> Cache:
+        """The tokens in a cache that keeps them exact, in this one's dtype: with attention over two of these, the way
+        without fusion.
+
+        Rebuilt by compiled code where the cache is, in one launch (one for each segment). into: a cache that an earlier
+        call has returned, to be written anew; only its tokens are. device: where this runs, in the cache's memory: another
+        emulator, another stream. Raises `Error`, a ValueError, for a ring, of which
+        tokens are missing, for segments of which only some keep keys before RoPE, and if `into` is another kind of cache.
+        """
+        if self._rings:
+            raise _kvq.Error(f"expected a cache that holds all tokens, got ring = {self.ring}")
+        formats = self.format.formats
+        if len({fmt.is_before_rope for fmt in formats}) > 1:
+            raise _kvq.Error("expected keys before RoPE in all segments or in none")
+        fmt = Format("codes = none" + ", rope = pre" * self.format.is_before_rope)
+        if into is None:
+            size = self.batch, self.kv_heads, self.capacity, self.head_dim
+            into = Cache(*size, fmt, self.dtype, side=self.side, name=self.name, device=self.device)
+        check_type("into", into, Cache)
+        expected = cache_type(self.batch, self.kv_heads, "?", self.head_dim, fmt, self.dtype)
+        if into.dynamic_type != expected or name_of_memory(into.device) != name_of_memory(self.device):
+            raise _kvq.Error(
+                f"expected a cache of type {expected} in the memory of '{name_of(self.device)}', got {into.dynamic_type} "
+                f"in that of '{name_of(into.device)}'"
+            )
+        if into.capacity < self._lengths.max():
+            raise _kvq.Error(f"expected room for {self._lengths.max()} tokens, got a capacity of {into.capacity}")
+        self._rebuild(into._arrays[0], self.dtype, False, device or self.device)
+        into._lengths[:] = self._lengths
+        return into
+
+    def _rebuild(self, out: Any, element: str, is_whole: bool, device: Device | None) -> None:
+        """Writes all tokens to out [batch, kv_heads, tokens, head_dim]; is_whole: zeros to the rows without one, too."""
+        for index, (begin, end, type_, components) in enumerate(self._parts()):
+            fmt = self.format.formats[index]
+            # An exact format keeps its tokens where others keep codes, and has no windows.
+            dim, has_windows = end - begin, not fmt.is_exact
+            compiled = kernel(
+                _rebuild_ir.rebuild,
+                (self.batch, self.kv_heads, dim, self.dtype),
+                type_,
+                (fmt.for_heads(self.kv_heads).core, fmt.rotated(dim)),
+                fmt.tokens,
+                fmt.row_types(fmt.rows_type(self.kv_heads, dim)),
+                (has_windows and self.exact_first > 0, has_windows and self.has_window),
+                self.exact_first if has_windows else 0,
+                self._pages is not None,
+                self.keep_first if self._rings else None,
+                _rebuild_ir.Rows(element, self.head_dim, begin, is_whole),
+                device=device,
+            )
+            arrays = (self._arrays[component] for component in components)
+            stored = "_lengths" if fmt.is_exact else "_flushed"
+            bounds = ()
+            if self._rings:
+                rows = self._rings[index].row_bounds(self._lengths, getattr(self, stored))
+                bounds = (*rows, self._rings[index].oldest(self._lengths))
+            counts = self._counts("_lengths"), self._counts(stored)
+            compiled.invoke("rebuild", (*arrays, *counts, *bounds, *self._tables, out))
+
+    def _parts(self) -> list[tuple[int, int, str, Sequence[int]]]:
+        """Of each segment, or of the whole, the channels, and the type and components of a cache of its own."""
+        if not isinstance(self.format, Segments):
+            return [(0, self.head_dim, self.dynamic_type, range(len(self._arrays)))]
+        caches = _kvq.segment_caches(self.dynamic_type)
+        return [(begin, end, *each) for (begin, end, _), each in zip(self.format.parts, caches, strict=True)]

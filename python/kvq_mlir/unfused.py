@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from .attend import attention, find_device_of_call
 from .cache import Cache
+from .devices import Device
+
+
+class UnfusedAttention:
+    """`kvq_mlir.attention` over two caches where they are, without fusion: kernels rebuild them in memory that is kept
+    from call to call, then attention reads that. To measure the fused one against."""
+
+    def __init__(self, k: Cache, v: Cache) -> None:
+        self._sides, self._exact = (k, v), (None, None)
+
+    def __call__(self, q: Any, *, device: str | Device | None = None, **options: Any) -> Any:
+        """What `attention` returns, which has the options."""
+        found = find_device_of_call(device, q, *self._sides)
+        pairs = zip(self._sides, self._exact, strict=True)
+        self._exact = tuple(side.to_exact(exact, device=found) for side, exact in pairs)
+        return attention(q, *self._exact, device=device, **options)
 
 
 def unfused_attention(q: np.ndarray, k_cache: Cache, v_cache: Cache) -> np.ndarray:

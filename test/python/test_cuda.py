@@ -21,6 +21,7 @@ import kvq_mlir as kvq  # noqa: E402 (the driver is looked for once, at the firs
 from kvq_mlir import _kvq  # noqa: E402
 from kvq_mlir.cuda_arrays import CudaArray  # noqa: E402
 from kvq_mlir.ir import attention as ir  # noqa: E402
+from kvq_mlir.unfused import UnfusedAttention  # noqa: E402
 
 CC = shutil.which("clang-22") or shutil.which("cc")
 FMT = kvq.Format("codes = i4, group = [1, 32], scale = f16")
@@ -266,6 +267,35 @@ def test_a_cache_that_lives_on_the_gpu(rng):
     assert cache.lengths.tolist() == [12, 12]
 
 
+def test_a_cache_is_rebuilt_on_the_gpu(rng):
+    """All of it in one launch, on the stream of the array that it goes to; before attention on that of the query."""
+    k, v = (cache.to("cuda") for cache in filled(rng, recent=16, page=32))
+    out = DLPackArray(CudaArray((2, 2, 70, 64), np.float32, 0))
+    k.device = kvq.Cuda(0, stream=3)
+    take_log()
+    assert k.dequantize(out) is out
+    (launch,) = launches(take_log())
+    assert launch[1] == "rebuild_kernel" and launch[launch.index("stream") + 1] == "3"
+    assert launch[2:6] == ["grid", "8", "1", "1"]  # 2 x 2 x 2 tiles of 64 tokens
+    for array in (out.array, *k.storage().values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in launch
+    found = v.dequantize()
+    assert isinstance(found, CudaArray) and (found.shape, found.dtype) == ((2, 2, 70, 64), np.float32)
+    with pytest.raises(kvq.Error, match="expected out on cuda:0, got an array in the host's memory"):
+        k.dequantize(np.zeros((2, 2, 70, 64), np.float32))
+    exact, unfused = k.to_exact(), UnfusedAttention(k, v)
+    assert exact.device == k.device and exact.to("cpu").lengths.tolist() == [70, 70]
+    with pytest.raises(kvq.Error, match="in the memory of 'cuda:0', got .* in that of 'cpu'"):
+        k.to_exact(k.to("cpu").to_exact())
+    q = on_gpu(rng.standard_normal((2, 8, 1, 64)).astype(np.float16))
+    unfused(q, splits=1)
+    take_log()
+    unfused(q, splits=1, device=kvq.Cuda(stream=9))
+    log = launches(take_log())
+    assert [line[1] for line in log] == ["rebuild_kernel", "rebuild_kernel", "attention_kernel"]
+    assert all(line[line.index("stream") + 1] == "9" for line in log)
+
+
 def test_storage_of_an_engine(rng):
     """Pools that another package has allocated, and filled."""
     host = filled(rng, tokens=20, page=8, page_table=rng.permutation(64).reshape(2, 32))
@@ -327,8 +357,6 @@ def test_what_else_does_not_fit(rng):
         kvq.attention(q, k, v, slopes=q)
     with pytest.raises(kvq.Error, match="expected a CUDA device from 0 to 0, got 3"):
         kvq.Cache(1, 1, 8, 64, FMT, device="cuda:3")
-    with pytest.raises(kvq.Error, match=r"cache.to\('cpu'\).dequantize"):
-        k.dequantize()
     np.testing.assert_array_equal(k.to("cpu").dequantize(), host[0].dequantize())
 
 
