@@ -1,4 +1,4 @@
-//===- HostExpressions.cpp - What the host computes, as C -----------------===//
+//===- HostExpressions.cpp - What the host computes -----------------------===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,34 +23,23 @@ static Value skipCasts(Value array) {
   return array;
 }
 
+std::string kvq::getSizeName(StringRef array, unsigned axis) {
+  return (array + "_size" + llvm::Twine(axis)).str();
+}
+
 std::string HostExpressions::getName(Value value) const {
   return names.lookup(skipCasts(value));
 }
 
-llvm::Expected<std::string> HostExpressions::getExtent(Value array,
-                                                       unsigned axis) const {
+llvm::Expected<HostExpression> HostExpressions::getExtent(Value array,
+                                                          unsigned axis) const {
   array = skipCasts(array);
   auto type = cast<MemRefType>(array.getType());
   if (!type.isDynamicDim(axis))
-    return std::to_string(type.getDimSize(axis));
+    return HostExpression(type.getDimSize(axis));
   if (auto alloc = array.getDefiningOp<gpu::AllocOp>())
     return get(alloc.getDynamicSizes()[type.getDynamicDimIndex(axis)]);
-  return (prefix + getName(array) + "_size" + llvm::Twine(axis)).str();
-}
-
-/// The operator of C between the operands; empty where there is none. Numbers
-/// here are never negative, so that unsigned ones are as signed ones.
-static StringRef getOperator(Operation *op) {
-  return llvm::TypeSwitch<Operation *, StringRef>(op)
-      .Case<arith::AddIOp>([](auto) { return "+"; })
-      .Case<arith::SubIOp>([](auto) { return "-"; })
-      .Case<arith::MulIOp>([](auto) { return "*"; })
-      .Case<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(
-          [](auto) { return "/"; })
-      .Case<arith::RemSIOp, arith::RemUIOp>([](auto) { return "%"; })
-      .Case<arith::MinSIOp, arith::MinUIOp>([](auto) { return "<"; })
-      .Case<arith::MaxSIOp, arith::MaxUIOp>([](auto) { return ">"; })
-      .Default([](auto) { return ""; });
+  return HostExpression(getSizeName(getName(array), axis));
 }
 
 static StringRef getComparison(arith::CmpIPredicate predicate) {
@@ -75,55 +64,78 @@ static StringRef getComparison(arith::CmpIPredicate predicate) {
   llvm_unreachable("unknown predicate");
 }
 
-llvm::Expected<std::string> HostExpressions::getBinary(Operation *op) const {
-  auto lhs = get(op->getOperand(0)), rhs = get(op->getOperand(1));
-  if (!lhs || !rhs)
-    return llvm::joinErrors(lhs.takeError(), rhs.takeError());
-  if (isa<arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
-    return "((" + *lhs + " + " + *rhs + " - 1) / " + *rhs + ")";
-  StringRef symbol = getOperator(op);
-  if (auto compare = dyn_cast<arith::CmpIOp>(op))
-    symbol = getComparison(compare.getPredicate());
-  std::string text = "(" + *lhs + " " + symbol.str() + " " + *rhs + ")";
-  if (isa<arith::MinSIOp, arith::MinUIOp, arith::MaxSIOp, arith::MaxUIOp>(op))
-    return "(" + text + " ? " + *lhs + " : " + *rhs + ")";
-  return text;
+/// The operator of an op; empty where there is none. Numbers here are never
+/// negative, so that unsigned ones are as signed ones.
+static StringRef getOperator(Operation *op) {
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case<arith::AddIOp>([](auto) { return "+"; })
+      .Case<arith::SubIOp>([](auto) { return "-"; })
+      .Case<arith::MulIOp>([](auto) { return "*"; })
+      .Case<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(
+          [](auto) { return "/"; })
+      .Case<arith::CeilDivSIOp, arith::CeilDivUIOp>(
+          [](auto) { return "ceildiv"; })
+      .Case<arith::RemSIOp, arith::RemUIOp>([](auto) { return "%"; })
+      .Case<arith::MinSIOp, arith::MinUIOp>([](auto) { return "min"; })
+      .Case<arith::MaxSIOp, arith::MaxUIOp>([](auto) { return "max"; })
+      .Case<arith::CmpIOp>(
+          [](auto compare) { return getComparison(compare.getPredicate()); })
+      .Case<arith::SelectOp>([](auto) { return "?"; })
+      .Default([](auto) { return ""; });
 }
 
-llvm::Expected<std::string> HostExpressions::get(Value value) const {
+llvm::Expected<HostExpression> HostExpressions::get(Value value) const {
   APInt integer;
   if (matchPattern(value, m_ConstantInt(&integer)))
-    return std::to_string(integer.getSExtValue());
+    return HostExpression(integer.getSExtValue());
   if (auto found = names.find(value); found != names.end())
-    return (prefix + found->second).str();
+    return HostExpression(found->second);
   Operation *op = value.getDefiningOp();
   APFloat number(0.0);
-  if (op && matchPattern(value, m_ConstantFloat(&number))) {
-    llvm::SmallString<32> text;
-    number.toString(text, /*FormatPrecision=*/17);
-    return std::string(text);
-  }
+  if (op && matchPattern(value, m_ConstantFloat(&number)))
+    return HostExpression(number.convertToDouble());
   if (auto dim = llvm::dyn_cast_if_present<memref::DimOp>(op))
     if (std::optional<int64_t> axis = dim.getConstantIndex())
       return getExtent(dim.getSource(), *axis);
   if (op && isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
                 arith::ExtUIOp, arith::TruncIOp>(op))
     return get(op->getOperand(0));
-  if (auto select = llvm::dyn_cast_if_present<arith::SelectOp>(op)) {
-    auto condition = get(select.getCondition()),
-         yes = get(select.getTrueValue()), no = get(select.getFalseValue());
-    if (!condition || !yes || !no)
-      return llvm::joinErrors(
-          llvm::joinErrors(condition.takeError(), yes.takeError()),
-          no.takeError());
-    return "(" + *condition + " ? " + *yes + " : " + *no + ")";
+  StringRef symbol = op ? getOperator(op) : "";
+  if (symbol.empty())
+    return llvm::createStringError(
+        "expected launches that depend on arguments by integer arithmetic, "
+        "found '" +
+        (op ? op->getName().getStringRef() : StringRef("a block argument")) +
+        "'");
+  llvm::json::Array expression{symbol};
+  for (Value operand : op->getOperands()) {
+    auto inner = get(operand);
+    if (!inner)
+      return inner.takeError();
+    expression.push_back(std::move(*inner));
   }
-  if (op && (!getOperator(op).empty() ||
-             isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::CmpIOp>(op)))
-    return getBinary(op);
-  return llvm::createStringError(
-      "--emit=header: expected launches that depend on arguments by integer "
-      "arithmetic, found '" +
-      (op ? op->getName().getStringRef() : StringRef("a block argument")) +
-      "'");
+  return HostExpression(std::move(expression));
+}
+
+std::string kvq::toC(const HostExpression &expression, StringRef prefix) {
+  if (auto name = expression.getAsString())
+    return (prefix + *name).str();
+  if (auto integer = expression.getAsInteger())
+    return std::to_string(*integer);
+  if (auto number = expression.getAsNumber()) {
+    llvm::SmallString<32> text;
+    APFloat(*number).toString(text, /*FormatPrecision=*/17);
+    return std::string(text);
+  }
+  const llvm::json::Array &array = *expression.getAsArray();
+  StringRef symbol = *array.front().getAsString();
+  std::string lhs = toC(array[1], prefix), rhs = toC(array[2], prefix);
+  if (symbol == "?")
+    return "(" + lhs + " ? " + rhs + " : " + toC(array[3], prefix) + ")";
+  if (symbol == "ceildiv")
+    return "((" + lhs + " + " + rhs + " - 1) / " + rhs + ")";
+  if (symbol == "min" || symbol == "max")
+    return "((" + lhs + (symbol == "min" ? " < " : " > ") + rhs + ") ? " + lhs +
+           " : " + rhs + ")";
+  return "(" + lhs + " " + symbol.str() + " " + rhs + ")";
 }

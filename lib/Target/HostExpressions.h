@@ -1,4 +1,4 @@
-//===- HostExpressions.h - What the host computes, as C ---------*- C++ -*-===//
+//===- HostExpressions.h - What the host computes ---------------*- C++ -*-===//
 //
 // Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,34 +11,41 @@
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 
 #include <string>
 
 namespace mlir::kvq {
 
-/// Numbers that launches depend on, as expressions of C over named values.
+/// A number that a launch depends on: a constant, the name of a value, or an
+/// operator and its operands as an array, `["+", "argument0_size2", 1]`.
+/// Operators are those of C, `["?", condition, yes, no]` among them, and `min`,
+/// `max` and `ceildiv`.
+using HostExpression = llvm::json::Value;
+
+/// The expression in C, with `prefix` before each name.
+std::string toC(const HostExpression &expression, llvm::StringRef prefix);
+
+/// Expressions over named values.
 class HostExpressions {
 public:
-  /// `prefix` stands before each name.
-  explicit HostExpressions(llvm::StringRef prefix) : prefix(prefix) {}
-
   void setName(Value value, std::string name) {
     names[value] = std::move(name);
   }
-  /// Without the prefix, of what a cast is of, too; empty where there is none.
+  /// Of what a cast is of, too; empty where there is none.
   std::string getName(Value value) const;
 
-  llvm::Expected<std::string> get(Value value) const;
+  llvm::Expected<HostExpression> get(Value value) const;
 
   /// An extent of a named array or of what is allocated.
-  llvm::Expected<std::string> getExtent(Value array, unsigned axis) const;
+  llvm::Expected<HostExpression> getExtent(Value array, unsigned axis) const;
 
 private:
-  llvm::Expected<std::string> getBinary(Operation *op) const;
-
-  llvm::StringRef prefix;
   llvm::DenseMap<Value, std::string> names;
 };
+
+/// What an extent of a named array is called.
+std::string getSizeName(llvm::StringRef array, unsigned axis);
 
 } // namespace mlir::kvq
 

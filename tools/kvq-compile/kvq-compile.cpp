@@ -16,6 +16,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -28,7 +29,16 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class Emit { LLVM, Assembly, Object, PTX, Cubin, Fatbin, Header };
+enum class Emit {
+  LLVM,
+  Assembly,
+  Object,
+  PTX,
+  Cubin,
+  Fatbin,
+  Header,
+  Manifest
+};
 } // namespace
 
 /// Where the defaults of the pipeline's options come from.
@@ -58,7 +68,9 @@ static cl::opt<Emit> emitKind(
                           "ptxas and fatbinary"),
                clEnumValN(Emit::Header, "header",
                           "a C header that says how kernels for NVIDIA GPUs "
-                          "are launched")),
+                          "are launched"),
+               clEnumValN(Emit::Manifest, "manifest",
+                          "the same as JSON, by chip")),
     cl::init(Emit::Object), cl::cat(category));
 
 static cl::opt<int64_t> splits(
@@ -125,8 +137,8 @@ static const kvq::NVVMPipelineOptions &getGPUDefaults() {
 
 static cl::list<std::string>
     chips("chip",
-          cl::desc("GPUs, as NVIDIA names them; several with --emit=fatbin or "
-                   "header (default: sm_80)"),
+          cl::desc("GPUs, as NVIDIA names them; several with --emit=fatbin, "
+                   "header or manifest (default: sm_80)"),
           cl::value_desc("chip,..."), cl::CommaSeparated, cl::cat(category));
 static cl::opt<unsigned>
     ptxVersion("ptx",
@@ -268,10 +280,13 @@ static llvm::Error emitFatbin(ModuleOp module,
   return llvm::Error::success();
 }
 
-static llvm::Error emitHeaders(ModuleOp module,
-                               llvm::ArrayRef<std::string> names,
-                               llvm::raw_ostream &os) {
-  // Signatures are those of the types that policies and layouts give.
+/// Lowers the module for each chip, and gives what results to `write`, with the
+/// signatures of the types that policies and layouts give.
+static llvm::Error forEachChip(
+    ModuleOp module, llvm::ArrayRef<std::string> names,
+    llvm::function_ref<llvm::Error(ModuleOp, llvm::ArrayRef<kvq::Signature>,
+                                   llvm::StringRef)>
+        write) {
   if (llvm::Error error = kvq::runPipeline(
           module,
           "builtin.module(kvq-apply-policy,kvq-assign-layout{target=gpu})"))
@@ -279,17 +294,43 @@ static llvm::Error emitHeaders(ModuleOp module,
   auto signatures = kvq::getSignatures(module);
   if (!signatures)
     return signatures.takeError();
-  os << "/* How kernels that kvq has compiled are launched. */\n\n"
-        "#pragma once\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
   for (const std::string &chip : names) {
     OwningOpRef<ModuleOp> lowered = module.clone();
     if (llvm::Error error = lowerForChip(*lowered, chip))
       return error;
-    if (llvm::Error error =
-            kvq::emitHeader(*lowered, *signatures, chip,
-                            /*isSuffixed=*/names.size() > 1, os))
+    if (llvm::Error error = write(*lowered, *signatures, chip))
       return error;
   }
+  return llvm::Error::success();
+}
+
+static llvm::Error emitHeaders(ModuleOp module,
+                               llvm::ArrayRef<std::string> names,
+                               llvm::raw_ostream &os) {
+  os << "/* How kernels that kvq has compiled are launched. */\n\n"
+        "#pragma once\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
+  return forEachChip(
+      module, names, [&](ModuleOp lowered, auto signatures, StringRef chip) {
+        return kvq::emitHeader(lowered, signatures, chip,
+                               /*isSuffixed=*/names.size() > 1, os);
+      });
+}
+
+static llvm::Error emitManifest(ModuleOp module,
+                                llvm::ArrayRef<std::string> names,
+                                llvm::raw_ostream &os) {
+  llvm::json::Object manifest;
+  auto describe = [&](ModuleOp lowered, auto signatures,
+                      StringRef chip) -> llvm::Error {
+    auto kernels = kvq::describeKernels(lowered, signatures);
+    if (!kernels)
+      return kernels.takeError();
+    manifest[chip] = std::move(*kernels);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = forEachChip(module, names, describe))
+    return error;
+  os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest)));
   return llvm::Error::success();
 }
 
@@ -303,6 +344,8 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
     return emitFatbin(module, names, os);
   if (emitKind == Emit::Header)
     return emitHeaders(module, names, os);
+  if (emitKind == Emit::Manifest)
+    return emitManifest(module, names, os);
   if (llvm::Error error = lowerForChip(module, names.front()))
     return error;
   auto ptx = kvq::emitPTX(module);
@@ -329,6 +372,7 @@ static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
   case Emit::Cubin:
   case Emit::Fatbin:
   case Emit::Header:
+  case Emit::Manifest:
     return emitForGPU(module, os);
   }
   llvm_unreachable("unknown kind of output");

@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
@@ -48,8 +49,15 @@ llvm::Error emitHeader(ModuleOp module, llvm::ArrayRef<Signature> signatures,
                        llvm::StringRef chip, bool isSuffixed,
                        llvm::raw_ostream &os);
 
-/// The path of a tool of the CUDA toolkit: in `bin` of the folder that CUDA_HOME
-/// names, on PATH, or in /usr/local/cuda/bin.
+/// The same as JSON: of each function its `arguments`, the `workspace` that its
+/// kernels share, and its `launches`. Numbers that depend on sizes of arguments
+/// are expressions: a name, or an operator of C (or `min`, `max`, `ceildiv`)
+/// and its operands as an array.
+llvm::Expected<llvm::json::Value>
+describeKernels(ModuleOp module, llvm::ArrayRef<Signature> signatures);
+
+/// The path of a tool of the CUDA toolkit: in `bin` of the folder that
+/// CUDA_HOME names, on PATH, or in /usr/local/cuda/bin.
 llvm::Expected<std::string> findCUDATool(llvm::StringRef name);
 
 /// Assembles PTX to machine code for `chip` with ptxas. Where ptxas fails, the
