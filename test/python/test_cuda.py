@@ -574,3 +574,52 @@ def test_without_a_driver(driver, message):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
     assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("name", ["attention-int4-b2-g4-s3", "append-fp8-b2", "rebuild-int8-b2"])
+def test_gpu_check_launches_what_kvq_does(name, tmp_path, monkeypatch):
+    """tools/gpu-check, which has the manifest and no kvq, comes to the same calls of the driver."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "tools/lib"))
+    from gpu_check import build, driver, kernels, plan
+
+    monkeypatch.setattr(build, "BUILD", BUILD)
+    small = plan.Plan("full", 2, 128, groups=(4,), splits={2: (3,)}, tokens=(64,))
+    chosen = [kernel for kernel in small.kernels() if kernel.name == name]
+    monkeypatch.setattr(plan.Plan, "kernels", lambda self: chosen)
+    build.build(tmp_path, [small], ["sm_90a"], "ptx")
+    described = build.load_manifest(tmp_path)["full"]["kernels"][name]
+    built, function = described["built"]["sm_90a"], described["function"]
+
+    types = {"f16": np.float16, "f32": np.float32, "i8": np.int8, "i64": np.int64}
+    specs = built["call"]["arguments"]
+    shapes = [tuple(5 if isinstance(extent, str) else extent for extent in spec["shape"]) for spec in specs]
+    arrays = [CudaArray(shape, types[spec["element"]], 0) for shape, spec in zip(shapes, specs, strict=True)]
+    compiled = _kvq.compile_cuda((tmp_path / described["source"]).read_text(), 0, options=described["options"])
+    take_log()
+    compiled.invoke(function, arrays)
+    expected = take_log()
+
+    gpu = driver.Driver()
+    assert (gpu.name, gpu.capability) == ("Stub", 90)
+    module = gpu.load((tmp_path / built["image"]).read_bytes(), built["image"])
+    call = kernels.Call(built["call"], [(array.__cuda_array_interface__["data"][0], array.shape) for array in arrays])
+    allocations = [line for line in expected if line[0] == "cuMemAllocAsync"]
+    assert [str(size) for size in call.workspace_bytes()] == [line[1] for line in allocations]
+    # What kernels share is anywhere: its words are compared by name.
+    prepared = call.launches([1 + index for index in range(len(allocations))])
+    take_log()
+    for launch in prepared:
+        module.prepare(**launch)(0)
+    found = take_log()
+    assert all(line in found for line in expected if line[0] == "cuFuncSetAttribute")
+    for ours, theirs in zip(launches(found), launches(expected), strict=True):
+        differ = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b]
+        assert ours[:14] == theirs[:14] and len(set(differ)) <= len(allocations)
+        assert all(1 <= int(a) <= len(allocations) for a, _ in differ)
+
+    STUB.kvq_stub_fail(b"cuModuleLoadDataEx", INVALID_VALUE)
+    with pytest.raises(Exception, match=f"{name}.sm_90a.ptx: cuModuleLoadDataEx: invalid argument .1. ptxas: line 7 is odd"):
+        gpu.load((tmp_path / built["image"]).read_bytes(), built["image"])
+    STUB.kvq_stub_fail(b"cuLaunchKernel", OUT_OF_MEMORY)
+    with pytest.raises(Exception, match=f"cuLaunchKernel of '{function}_kernel': out of memory .2."):
+        module.prepare(**prepared[0])(0)
