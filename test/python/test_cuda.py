@@ -586,7 +586,7 @@ def test_gpu_check_launches_what_kvq_does(name, tmp_path, monkeypatch):
     small = plan.Plan("full", 2, 128, groups=(4,), splits={2: (3,)}, tokens=(64,))
     chosen = [kernel for kernel in small.kernels() if kernel.name == name]
     monkeypatch.setattr(plan.Plan, "kernels", lambda self: chosen)
-    build.build(tmp_path, [small], ["sm_90a"], "ptx")
+    build.build(tmp_path, [small], ["sm_90a"], ptx=True)
     described = build.load_manifest(tmp_path)["full"]["kernels"][name]
     built, function = described["built"]["sm_90a"], described["function"]
 

@@ -35,7 +35,7 @@ def without_a_driver(monkeypatch):
 def small(tmp_path_factory):
     """The kernels for the emulator."""
     folder = tmp_path_factory.mktemp("gpu-check")
-    build.build(folder, [SMALL], [], "cubin")
+    build.build(folder, [SMALL], [])
     return folder
 
 
@@ -139,7 +139,18 @@ def test_kernels_of_another_chip(capability, chips, expected):
 
 def test_errors_of_the_compiler(tmp_path):
     with pytest.raises(InputError, match=r"full-attention-f16-b1-g8-s16.mlir: .*expected one of sm_80, .* found 'sm_70'"):
-        build.build(tmp_path, [FULL], ["sm_70"], "ptx")
+        build.build(tmp_path, [FULL], ["sm_70"])
+
+
+def test_without_ptxas_there_is_ptx(tmp_path, capsys, monkeypatch):
+    few = Plan("full", 1, 64, groups=(1,), splits={1: (1,)}, tokens=(64,))
+    chosen = [kernel for kernel in few.kernels() if kernel.kind == "append"][:2]
+    monkeypatch.setattr(Plan, "kernels", lambda self: chosen)
+    monkeypatch.setattr(build, "has_ptxas", lambda: False)
+    build.build(tmp_path, [few], ["sm_80", "sm_90a"])
+    assert f"{tmp_path}: 4 kernels for sm_80, sm_90a, 0." in capsys.readouterr().out
+    built = build.load_manifest(tmp_path)["full"]["kernels"]["append-f16-b1"]["built"]
+    assert all(f".target {chip}\n" in (tmp_path / each["image"]).read_text() for chip, each in built.items())
 
 
 # --- times ---------------------------------------------------------------------------------------------------------

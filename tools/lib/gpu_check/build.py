@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,13 @@ def source(kernel: Kernel, plan: Plan) -> str:
     return attention((batch, heads * kernel.group, dim), "f16", dim, cache, cache, none, variant, none)
 
 
+def has_ptxas() -> bool:
+    """Whether kvq-compile finds the assembler of the CUDA toolkit."""
+    home = os.environ.get("CUDA_HOME")
+    folders = [*([f"{home}/bin"] if home else []), os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
+    return shutil.which("ptxas", path=os.pathsep.join(folders)) is not None
+
+
 def _compile(path: Path, chip: str, emit: str, splits: int) -> bytes:
     command = [BUILD / "bin/kvq-compile", path, f"--emit={emit}", f"--chip={chip}"]
     done = subprocess.run([*command, f"--splits={splits}"] if splits else command, capture_output=True)
@@ -62,8 +70,9 @@ def _compile(path: Path, chip: str, emit: str, splits: int) -> bytes:
     return done.stdout
 
 
-def build(folder: Path, plans: list[Plan], chips: list[str], emit: str, say: Any = print) -> None:
-    """Writes sources, images (emit: "cubin" or "ptx") of the chips, and the manifest."""
+def build(folder: Path, plans: list[Plan], chips: list[str], ptx: bool = False, say: Any = print) -> None:
+    """Writes sources, images of the chips, and the manifest. ptx: that, rather than cubins, as without ptxas."""
+    emit = "ptx" if ptx or not has_ptxas() else "cubin"
     if not (BUILD / "bin/kvq-compile").exists():
         raise InputError(f"kvq is not built in {BUILD}: tools/quickstart builds it")
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,10 +102,12 @@ def build(folder: Path, plans: list[Plan], chips: list[str], emit: str, say: Any
                 raise
             described[plan.name] = {"chips": chips if plan.tokens else [], "kernels": found}
     (folder / MANIFEST).write_text(json.dumps(described))
-    images = [path for path in folder.iterdir() if path.suffix in (".cubin", ".ptx")]
+    kernels = [kernel for plan in described.values() for kernel in plan["kernels"].values()]
+    images = [built["image"] for kernel in kernels for built in kernel["built"].values()]
     if images:
-        size = sum(path.stat().st_size for path in images) / 2**20
-        say(f"{folder}: {len(images)} kernels for {', '.join(chips)}, {size:.1f} MiB")
+        size = sum((folder / image).stat().st_size for image in images) / 2**20
+        kinds = "cubins" if emit == "cubin" else "PTX, which the driver assembles in minutes when it first runs"
+        say(f"{folder}: {len(images)} kernels for {', '.join(chips)}, {size:.1f} MiB, {kinds}")
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:

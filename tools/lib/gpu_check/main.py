@@ -165,7 +165,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     built = commands.add_parser("build", help="compile the kernels into a folder; needs kvq's build")
     built.add_argument("folder", type=Path)
     built.add_argument("--chips", type=_list, default=["sm_90a"], help="with commas (default: sm_90a)")
-    built.add_argument("--ptx", action="store_true", help="PTX, which the driver assembles, rather than cubins by ptxas")
+    built.add_argument("--ptx", action="store_true", help="no cubins, PTX: as without ptxas")
     ran = commands.add_parser("run", help="check and time a folder's kernels; needs PyTorch and the CUDA driver")
     ran.add_argument("folder", type=Path)
     for each in (parser, ran):
@@ -183,16 +183,16 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     try:
         if options.command == "build":
-            build(options.folder, list(PLANS.values()), options.chips, "ptx" if options.ptx else "cubin")
+            build(options.folder, list(PLANS.values()), options.chips, options.ptx)
             return 0
         if options.command == "run":
             return run(options.folder, options)
         with tempfile.TemporaryDirectory(prefix="gpu-check-") as name:
             folder = Path(name)
             if options.device == "emulator" or has_driver():
-                build(folder, [SMALL], [], "cubin")
+                build(folder, [SMALL], [])
             else:
-                build(folder, [FULL], [find_chip(CHIPS, Driver().capability, folder)], "cubin")
+                build(folder, [FULL], [find_chip(CHIPS, Driver().capability, folder)])
             return run(folder, options)
     except InputError as error:
         print(f"gpu-check: error: {error}", file=sys.stderr)
