@@ -25,7 +25,7 @@ SmallVector<Value> ColumnState::pack() const {
     llvm::append_range(values, sums);
   for (const FragmentC &fragment : acc)
     llvm::append_range(values, fragment);
-  for (const PerColumn &sums : rounded)
+  for (const FragmentC &sums : rounded)
     llvm::append_range(values, sums);
   for (const PerColumn &sums : scaled)
     llvm::append_range(values, sums);
@@ -45,7 +45,7 @@ void ColumnState::unpack(ValueRange values) {
     take(sums);
   for (FragmentC &fragment : acc)
     take(fragment);
-  for (PerColumn &sums : rounded)
+  for (FragmentC &sums : rounded)
     take(sums);
   for (PerColumn &sums : scaled)
     take(sums);
@@ -89,7 +89,7 @@ WarpState BlockEmitter::createState() {
   empty.sum.fill(zero);
   empty.acc.assign(plan.valueSteps.size(), {zero, zero, zero, zero});
   if (getOffset(plan.value.element, 0) != 0 || plan.value.multipliesFP8)
-    empty.rounded.assign(plan.value.groups, {zero, zero});
+    empty.rounded.assign(plan.value.groups, {zero, zero, zero, zero});
   if (plan.value.multipliesFP8)
     empty.scaled.assign(plan.value.groups, {zero, zero});
   if (plan.value.hasTokenZeros())

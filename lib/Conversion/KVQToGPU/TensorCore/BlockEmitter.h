@@ -62,8 +62,8 @@ struct ColumnState {
   SmallVector<FragmentC> acc;
   /// For each group of values, the sums of probabilities times scales, as they
   /// are rounded, times `getSummedOffset`: what offsets of codes are taken off
-  /// with.
-  SmallVector<PerColumn> rounded;
+  /// with. All rows are the same.
+  SmallVector<FragmentC> rounded;
   /// The lane's part of the same sums before they are rounded, where they are
   /// to f8E4M3FN.
   SmallVector<PerColumn> scaled;

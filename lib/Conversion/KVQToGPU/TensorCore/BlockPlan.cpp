@@ -237,11 +237,12 @@ bool BlockPlan::convertsFP8() const {
 }
 
 /// Registers of a lane for a tile: the accumulator; the query, of bf16 as a sum
-/// of two; products of further groups.
+/// of two; products of further groups; sums of what is rounded.
 int64_t BlockPlan::getTileRegisters() const {
   int64_t parts = key.element.isBFloat() ? 2 : 1;
+  int64_t sums = value.element.isExact() ? 0 : 4 * value.groups;
   return 4 * valueSteps.size() + 2 * parts * keySteps.size() +
-         4 * (key.groups - 1) + 4 * (value.groups - 1);
+         4 * (key.groups - 1) + 4 * (value.groups - 1) + sums;
 }
 
 /// As many tiles as a lane has registers for, of the query rows that there are;
@@ -250,7 +251,7 @@ int64_t BlockPlan::countColumnTiles(int64_t rows) const {
   // A query times scales is made anew for each step.
   if (key.foldsIntoQuery())
     return 1;
-  constexpr int64_t kMostRegisters = 96;
+  constexpr int64_t kMostRegisters = 104;
   int64_t most = std::max<int64_t>(kMostRegisters / getTileRegisters(), 1);
   int64_t tiles = llvm::divideCeil(rows, kFragmentRows);
   return llvm::divideCeil(tiles, llvm::divideCeil(tiles, most));
@@ -265,7 +266,7 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   if (isWindow(key) || isWindow(value))
     return {16, 32, 64};
   // The scores of a step are in registers, of all tiles.
-  constexpr int64_t kMostRegisters = 48;
+  constexpr int64_t kMostRegisters = 56;
   if (columnTiles > 1 && columnTiles * getTileRegisters() > kMostRegisters)
     return {32, 16, 64};
   return {64, 32, 16};

@@ -107,11 +107,9 @@ void BlockEmitter::emitFP8Values(WarpState &state,
         FragmentB b = {transpose(p[first]),
                        isPair ? transpose(p[first + 1]) : none};
         // Every row of a product with ones is the sum.
-        FragmentC sum = {rounded[0], rounded[1], rounded[0], rounded[1]};
-        sum = selectColumns(
-            part, t, w.multiplyFP8(w.onesOfFP8(), /*isE5M2=*/false, b, sum),
-            sum);
-        rounded = {sum[0], sum[1]};
+        rounded = selectColumns(
+            part, t, w.multiplyFP8(w.onesOfFP8(), /*isE5M2=*/false, b, rounded),
+            rounded);
         ofGroups.push_back(b);
       }
     }

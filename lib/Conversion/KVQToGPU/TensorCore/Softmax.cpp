@@ -93,12 +93,15 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
 /// to be subtracted from the scores of the step.
 PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
                                 const PerToken &scales) {
-  // The base-2 logarithm of each token's largest scale. An infinite one, which
-  // may be a hidden token's, is not to count: times 0 it is NaN.
+  // The base-2 logarithm of each token's largest scale. An infinite one is not
+  // to count, which may be a hidden token's, or another group's: times 0 it is
+  // NaN.
   SmallVector<Value> logs;
   for (const SmallVector<Value> &of : scales) {
-    Value log = w.log2(buildMax(w, of));
-    logs.push_back(w.fmax(w.fma(log, w.f32(0), log), w.f32(kLeastLog2Scale)));
+    SmallVector<Value> finite;
+    for (Value scale : of)
+      finite.push_back(w.fma(scale, w.f32(0), scale));
+    logs.push_back(w.fmax(w.log2(buildMax(w, finite)), w.f32(kLeastLog2Scale)));
   }
   PerColumn change, factor;
   for (int64_t column = 0; column != 2; ++column) {
@@ -132,7 +135,7 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
   multiply(state.sum);
   for (PerColumn &sums : state.zeroSums)
     multiply(sums);
-  for (PerColumn &sums : state.rounded)
+  for (FragmentC &sums : state.rounded)
     multiply(sums);
   for (PerColumn &sums : state.scaled)
     multiply(sums);

@@ -91,12 +91,9 @@ void BlockEmitter::emitValues(WarpState &state,
       for (const Scores &ofGroup : ofTile)
         ofGroups.push_back(transposeColumns(ofGroup[fragment]));
       // Every row of a product with a constant is the same.
-      for (auto [total, parts] : llvm::zip(tile.rounded, ofGroups)) {
+      for (auto [sum, parts] : llvm::zip(tile.rounded, ofGroups)) {
         Value offset = w.half2(getSummedOffset(element));
-        FragmentC sum =
-            w.multiply({offset, offset, offset, offset}, parts.front(),
-                       {total[0], total[1], total[0], total[1]});
-        total = {sum[0], sum[1]};
+        sum = w.multiply({offset, offset, offset, offset}, parts.front(), sum);
       }
     }
     ValueWords words = loadValueWords(state.valueSlot, fragment, part);
@@ -194,7 +191,7 @@ void BlockEmitter::takeOffsetsOff(WarpState &state) {
         sum = w.fma(w.f32(-power), offset, sum);
       }
     }
-    for (PerColumn &sums : tile.rounded)
+    for (FragmentC &sums : tile.rounded)
       sums.fill(w.f32(0));
   }
 }
