@@ -75,7 +75,7 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(
-      createConvertKVQToGPUPass({options.blockSize}));
+      createConvertKVQToGPUPass({options.blockSize, options.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   buildKernelsToNVVMPipeline(pm, options.chip, options.ptx, options.format);

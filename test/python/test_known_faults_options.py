@@ -613,6 +613,7 @@ TESTED_IN_LIT = {
     "kvq-assign-layout.target",  # test/Transforms/assign-layout.mlir
     *("kvq-assign-schedule.file", "kvq-assign-schedule.cpu"),  # test/Transforms/assign-schedule-file.mlir
     *("kvq-tile-pipeline.schedules", "kvq-tile-pipeline.cpu", "kvq-cpu-pipeline.schedules", "kvq-cpu-pipeline.cpu"),
+    "convert-kvq-to-gpu.chip",  # test/Conversion/KVQToGPU/invalid-options.mlir
     "kvq-fold-scales.turn-rows",  # test/Transforms/fold-scales-integers.mlir
 }
 REJECTED = {

@@ -125,6 +125,54 @@ def test_formats_map_to_tensor_cores(name, dtype):
     assert maps(text, "sm_80") == (name != "f8E4M3FN")
 
 
+def compiles(text, chip, tensor_cores=True):
+    """Whether kernels fit the chip's memory with the first tiles that are tried."""
+    try:
+        kvq.run_pipeline(text, f"builtin.module(kvq-nvvm-pipeline{{chip={chip} tensor-cores={str(tensor_cores).lower()}}})")
+    except kvq.Error as error:
+        assert "bytes of" in str(error), error
+        return False
+    return True
+
+
+TURNED = "codes = i8, group = [1, *], scale = f16, rotate = hadamard<64>"  # a state of its own
+
+
+def draw_mix(rng):
+    """Both sides with windows, whose exact rows are the longest, or of formats that threads attend to."""
+    others = ["codes = i5, group = [1, *], scale = f16", TURNED]
+    texts = [KEY_FORMATS[rng.choice(list(KEY_FORMATS))], str(rng.choice([*FORMATS.values(), *others]))]
+    return int(rng.choice([128, 192, 256])), int(rng.choice([4, 8, 16, 32])), texts, str(rng.choice(["sm_80", "sm_89", "sm_120a"]))
+
+
+MIXES = [
+    (256, 32, [FORMATS["i8"], FORMATS["i4"]], "sm_80"),
+    (128, 32, [FORMATS["i8"], TURNED], "sm_80"),
+    (128, 32, [FORMATS["i8"]] * 2, "sm_89"),
+    *[None] * 4,
+]
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_what_is_planned_fits_at_first(mix, rng):
+    """Rings have what the rest of the kernel leaves. Where threads alone fit, so does what is in part for tensor cores."""
+    dim, ratio, texts, chip = mix or draw_mix(rng)
+    if any("f8E4M3FN" in text for text in texts) and chip == "sm_80":
+        chip = "sm_90a"
+    sides = []
+    for text in texts:
+        windows = {} if text == FORMATS["exact"] else dict(exact_first=4, recent=128)
+        sides.append(kvq.Cache(1, 2, 512, dim, kvq.Format(text), str(rng.choice(["f16", "bf16"])), **windows))
+    k, v = sides
+    print(f"K {k.type}; V {v.type}; {ratio=}, {chip}")
+    variant = attention_ir.Variant(scale=0.1, causal=True)
+    windows = k.has_window, v.has_window
+    text = attention_ir.attention((1, 2 * ratio, dim), "f32", dim, k.type, v.type, windows, variant, (False, False))
+    assert mix is None or maps(text, chip)
+    expected = maps(text, chip) or compiles(text, chip, tensor_cores=False)
+    assert compiles(text, chip) or not expected
+
+
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 def test_exact_tokens_are_as_exact_as_their_type(dtype, rng):
     """bf16 is multiplied as bf16, whose few digits would be too few for a query and for probabilities."""

@@ -225,7 +225,7 @@ def MapToTensorCoresPass : Pass<"kvq-map-to-tensor-cores"> {
     ```mlir
     %r:3 = kvq.block_attention ins(%q : tensor<4x128xf32>) keys(%k : !kc) values(%v : !vc)
         at [%c0, %h] tokens [%lo to %hi] outs(%acc, %max, %sum : …)
-        {key_region = #kvq.region<codes>, key_type = !kc, shared_bytes = 158720 : i64,
+        {key_region = #kvq.region<codes>, key_type = !kc, shared_bytes = 166912 : i64,
          value_region = #kvq.region<codes>, value_type = !vc} -> …
     ```
 
@@ -292,15 +292,21 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     and query rows as columns; codes unpacked in registers (lib/Conversion/KVQToGPU/TensorCore).
     Such kernels have blocks of 128 threads.
 
+    Rings of `kvq.block_attention` are as large as its `shared_bytes` allow beside the
+    scratch that is in use meanwhile.
+
     Any other op with side effects inside of the loop is an error naming it, and
-    so is an access to a buffer outside, and a `block-size` other than 128 with a
-    `kvq.block_attention`.
+    so is an access to a buffer outside, a `block-size` other than 128 with a
+    `kvq.block_attention`, and more scratch than a block of the chip has memory.
 
     Numerics: everything is as the scalar op computes it, reductions in order.
   }];
   let options = [
     Option<"blockSize", "block-size", "int64_t", /*default=*/"128",
-           "Threads in a block">
+           "Threads in a block">,
+    Option<"chip", "chip", "std::string", /*default=*/"",
+           "NVIDIA's name of the chip whose memory scratch is to fit (empty: of "
+           "any)">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

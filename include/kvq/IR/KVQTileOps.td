@@ -165,7 +165,7 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     `keys` and `values` are one cache of `key_type` and `value_type` each, or after
     `kvq-expand-caches` the storage components of one, in their order. Operands are
     tensors, and after bufferization buffers, with no results then. Copies of codes may take
-    `shared_bytes` of a block's memory.
+    what scratch leaves of `shared_bytes`, which `convert-kvq-to-gpu` takes off them.
 
     Numerics: the query, times codes, and the probabilities, times scales of values, are
     rounded to f16 (bf16 where exact tokens of bf16 are multiplied), products are added in

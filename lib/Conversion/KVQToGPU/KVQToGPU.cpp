@@ -12,6 +12,8 @@
 #include "TensorCore/BlockPlan.h"
 #include "WorkgroupMemory.h"
 
+#include "kvq/Conversion/Capabilities.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -158,45 +160,50 @@ static gpu::LaunchOp createLaunch(RewriterBase &rewriter, scf::ForallOp forall,
   return launch;
 }
 
-/// The most bytes that the rings of a block attention in `forall` need; 0
-/// without any.
-static FailureOr<int64_t> getRingBytes(scf::ForallOp forall,
-                                       int64_t blockSize) {
+/// Makes the rings of all block attention in `launch` its dynamic memory: as
+/// much as that may take without the `bytes` that are in use beside them.
+static LogicalResult sizeRings(RewriterBase &rewriter, gpu::LaunchOp launch,
+                               int64_t bytes) {
   int64_t most = 0;
-  WalkResult result = forall.walk([&](BlockAttentionOp op) {
-    constexpr int64_t kThreads = 32 * kBlockWarps;
-    if (blockSize != kThreads) {
-      op.emitOpError("expected a block-size of ")
-          << kThreads << ", got " << blockSize;
+  WalkResult result = launch.getBody().walk([&](BlockAttentionOp op) {
+    op.setSharedBytes(op.getSharedBytes() - bytes);
+    FailureOr<int64_t> ofOp = getRingBytes(op);
+    if (failed(ofOp))
       return WalkResult::interrupt();
-    }
-    FailureOr<int64_t> bytes = kvq::getRingBytes(op);
-    if (failed(bytes))
-      return WalkResult::interrupt();
-    most = std::max(most, *bytes);
+    most = std::max(most, *ofOp);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
-  return most;
+  if (most == 0)
+    return success();
+  rewriter.setInsertionPoint(launch);
+  launch.getDynamicSharedMemorySizeMutable().assign(
+      arith::ConstantIntOp::create(rewriter, launch.getLoc(), most, 32));
+  return success();
+}
+
+static LogicalResult checkBlockSize(scf::ForallOp forall, int64_t blockSize) {
+  WalkResult result = forall.walk([&](BlockAttentionOp op) -> WalkResult {
+    constexpr int64_t kThreads = 32 * kBlockWarps;
+    if (blockSize == kThreads)
+      return success();
+    return op.emitOpError("expected a block-size of ")
+           << kThreads << ", got " << blockSize;
+  });
+  return failure(result.wasInterrupted());
 }
 
 static LogicalResult convertWorkItems(RewriterBase &rewriter,
                                       scf::ForallOp forall, StringRef name,
-                                      int64_t blockSize) {
-  if (failed(checkWorkItems(forall)))
-    return failure();
-  FailureOr<int64_t> ringBytes = getRingBytes(forall, blockSize);
-  if (failed(ringBytes))
+                                      int64_t blockSize, int64_t mostBytes) {
+  if (failed(checkWorkItems(forall)) ||
+      failed(checkBlockSize(forall, blockSize)))
     return failure();
   gpu::LaunchOp launch = createLaunch(rewriter, forall, name, blockSize);
-  if (*ringBytes != 0) {
-    rewriter.setInsertionPoint(launch);
-    launch.getDynamicSharedMemorySizeMutable().assign(
-        arith::ConstantIntOp::create(rewriter, launch.getLoc(), *ringBytes,
-                                     32));
-  }
-  if (failed(moveScratchToWorkgroup(rewriter, launch)))
+  if (failed(moveScratchToWorkgroup(
+          rewriter, launch, mostBytes,
+          [&](int64_t bytes) { return sizeRings(rewriter, launch, bytes); })))
     return failure();
   return convertRegion(rewriter, launch.getBody(),
                        {launch.getThreadIds().x, blockSize});
@@ -270,6 +277,9 @@ struct ConvertKVQToGPUPass
           << blockSize.getValue();
       return signalPassFailure();
     }
+    FailureOr<int64_t> mostBytes = getMostSharedBytes();
+    if (failed(mostBytes))
+      return signalPassFailure();
     SmallVector<scf::ForallOp> foralls;
     getOperation()->walk<WalkOrder::PreOrder>([&](scf::ForallOp forall) {
       foralls.push_back(forall);
@@ -282,12 +292,28 @@ struct ConvertKVQToGPUPass
       std::string name = (function.getName() + "_kernel").str();
       if (unsigned number = numKernels[function.getName()]++)
         name += "_" + std::to_string(number);
-      if (failed(convertWorkItems(rewriter, forall, name, blockSize)))
+      if (failed(
+              convertWorkItems(rewriter, forall, name, blockSize, *mostBytes)))
         return signalPassFailure();
     }
     if (failed(checkHost(getOperation())))
       return signalPassFailure();
     allocateOnGPU(rewriter, getOperation());
+  }
+
+private:
+  /// Of a block of the chip, or of the one with the most.
+  FailureOr<int64_t> getMostSharedBytes() {
+    int64_t most = 0;
+    for (const GPUChip &known : getGPUChips())
+      most = std::max(most, known.maxSharedBytes);
+    if (chip.empty())
+      return most;
+    FailureOr<GPUTarget> target = GPUTarget::get(
+        [&] { return emitError(getOperation()->getLoc()); }, chip, /*ptx=*/0);
+    if (failed(target))
+      return failure();
+    return target->chip->maxSharedBytes;
   }
 };
 

@@ -12,8 +12,10 @@
 #include "kvq/Conversion/Capabilities.h"
 #include "kvq/IR/KVQ.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_MAPTOTENSORCORESPASS
@@ -38,13 +40,44 @@ static std::string whyNotVariant(PartialAttentionOp op) {
   return "";
 }
 
-/// What is left of a block's memory beside the rows of the query, the state and
-/// the result.
-static int64_t getRingBytes(PartialAttentionOp op, const GPUTarget &target) {
-  auto query = cast<RankedTensorType>(op.getQuery().getType());
-  auto acc = cast<RankedTensorType>(op.getAcc().getType());
-  int64_t rowBytes = 4 * (query.getDimSize(1) + 2 * acc.getDimSize(1) + 8);
-  return target.chip->maxSharedBytes - query.getDimSize(0) * rowBytes;
+/// The state that attention before `state` began with.
+static Value getFirstState(Value state) {
+  while (isa_and_present<PartialAttentionOp, BlockAttentionOp>(
+      state.getDefiningOp())) {
+    auto op = cast<DestinationStyleOpInterface>(state.getDefiningOp());
+    state = op.getTiedOpOperand(cast<OpResult>(state))->get();
+  }
+  return state;
+}
+
+/// What the kernel of `op` holds from one region to the next: rows of queries,
+/// states, and slopes. Scratch of other regions lies where rings are at other
+/// times.
+static int64_t getHeldBytes(PartialAttentionOp op) {
+  Operation *kernel = op->getParentOfType<scf::ForallOp>();
+  if (!kernel)
+    kernel = op->getParentOp();
+  llvm::SmallSetVector<Value, 8> held;
+  kernel->walk([&](DestinationStyleOpInterface other) {
+    if (!isa<PartialAttentionOp, BlockAttentionOp, MergePartialsOp>(other))
+      return;
+    for (Value state : other.getDpsInits())
+      held.insert(getFirstState(state));
+  });
+  auto addInputs = [&](auto attention) {
+    held.insert(attention.getQuery());
+    if (Value slopes = attention.getSlopes())
+      held.insert(slopes);
+  };
+  kernel->walk([&](PartialAttentionOp other) { addInputs(other); });
+  kernel->walk([&](BlockAttentionOp other) { addInputs(other); });
+  // As the memory is laid out, with gaps.
+  constexpr int64_t kGap = 128;
+  int64_t bytes = 0;
+  for (Value value : held)
+    bytes +=
+        4 * cast<RankedTensorType>(value.getType()).getNumElements() + kGap;
+  return bytes;
 }
 
 /// `query_codes` say nothing of tokens that have no codes.
@@ -100,7 +133,6 @@ private:
       return op.emitOpError("expected key_region and value_region, as "
                             "kvq-split-regions sets them, got neither");
     dropQueryCodes(op);
-    int64_t sharedBytes = getRingBytes(op, target);
     std::string whyNot = whyNotVariant(op);
     if (whyNot.empty() && !target.has(GPUFeature::MatrixTranspose))
       whyNot = "PTX " + std::to_string(target.ptx) + " transposes no matrices";
@@ -108,7 +140,8 @@ private:
       std::optional<BlockPlan> plan = BlockPlan::get(
           {op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
            *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
-           op.getQueryCodes().has_value(), sharedBytes},
+           op.getQueryCodes().has_value(),
+           target.chip->maxSharedBytes - getHeldBytes(op)},
           whyNot);
       if (plan && plan->convertsFP8() && !target.has(GPUFeature::FP8Conversion))
         whyNot = target.chip->name.str() + " converts no f8E4M3FN";
@@ -124,7 +157,7 @@ private:
                             "query_codes = ")
              << *type << ", got that " << whyNot;
     if (whyNot.empty())
-      replace(rewriter, op, sharedBytes);
+      replace(rewriter, op, target.chip->maxSharedBytes);
     else
       remark::missed(op.getLoc(), opts)
           << remark::add("attention is not for tensor cores")

@@ -213,6 +213,18 @@ static int64_t getBytes(ArrayRef<Slot> slots) {
   return bytes;
 }
 
+/// What slots lie at multiples of.
+static constexpr int64_t kAlignment = 16;
+
+/// The most that is taken by slots and the gaps between them and before rings.
+static int64_t getBytesWithGaps(ArrayRef<Slot> slots) {
+  constexpr int64_t kRingAlignment = 128;
+  int64_t bytes = slots.empty() ? 0 : kRingAlignment;
+  for (const Slot &slot : slots)
+    bytes += llvm::alignTo(getBytes(slot), kAlignment);
+  return bytes;
+}
+
 static void moveTo(RewriterBase &rewriter, Value buffer,
                    const Scratch &scratch) {
   Operation *alloc = scratch.alloc;
@@ -260,7 +272,6 @@ static SmallVector<Value> addDynamicMemory(RewriterBase &rewriter,
                                            gpu::LaunchOp launch,
                                            ArrayRef<Slot> slots,
                                            int64_t begin) {
-  constexpr int64_t kAlignment = 16;
   if (slots.empty())
     return {};
   Location loc = launch.getLoc();
@@ -297,23 +308,21 @@ static size_t countDynamic(ArrayRef<Slot> slots) {
 
 /// Slots for all scratch: side by side where that is possible, since what
 /// shares memory is not known to be apart any more.
-static FailureOr<SmallVector<Slot>> assignSlots(gpu::LaunchOp launch,
-                                                ArrayRef<Scratch> found) {
+static FailureOr<SmallVector<Slot>>
+assignSlots(gpu::LaunchOp launch, ArrayRef<Scratch> found, int64_t mostBytes) {
   SmallVector<Slot> slots = assignSlots(found, /*isShared=*/false);
   if (getBytes(slots) > kMaxStaticSharedBytes)
     slots = assignSlots(found, /*isShared=*/true);
-  int64_t most = 0;
-  for (const GPUChip &chip : getGPUChips())
-    most = std::max(most, chip.maxSharedBytes);
-  if (int64_t bytes = getBytes(slots); bytes > most)
+  if (int64_t bytes = getBytes(slots); bytes > mostBytes)
     return launch.emitError("expected at most ")
-           << most << " bytes of scratch in a kernel, found " << bytes
+           << mostBytes << " bytes of scratch in a kernel, found " << bytes
            << "; smaller tiles need less";
   return slots;
 }
 
-LogicalResult kvq::moveScratchToWorkgroup(RewriterBase &rewriter,
-                                          gpu::LaunchOp launch) {
+LogicalResult kvq::moveScratchToWorkgroup(
+    RewriterBase &rewriter, gpu::LaunchOp launch, int64_t mostBytes,
+    llvm::function_ref<LogicalResult(int64_t bytes)> sizeRings) {
   OpBuilder::InsertionGuard guard(rewriter);
   Order order;
   for (Operation &op : launch.getBody().front())
@@ -321,16 +330,17 @@ LogicalResult kvq::moveScratchToWorkgroup(RewriterBase &rewriter,
   FailureOr<SmallVector<Scratch>> found = findScratch(launch, order);
   if (failed(found))
     return failure();
-  FailureOr<SmallVector<Slot>> slots = assignSlots(launch, *found);
+  FailureOr<SmallVector<Slot>> slots = assignSlots(launch, *found, mostBytes);
   if (failed(slots))
     return failure();
   // What may lie where the rings are at other times, what is behind them, and
   // the rest, which is not dynamic.
-  bool hasRings = getDynamicBytes(launch) != 0;
   SmallVector<unsigned> rings = findRingUses(launch, order);
   SmallVector<Slot> all, others;
   for (const Slot &slot : *slots)
-    (hasRings && !slot.isInUse(rings) ? all : others).push_back(slot);
+    (!rings.empty() && !slot.isInUse(rings) ? all : others).push_back(slot);
+  if (failed(sizeRings(getBytesWithGaps(others))))
+    return failure();
   SmallVector<Value> buffers =
       addDynamicMemory(rewriter, launch, all, /*begin=*/0);
   size_t numDynamic = countDynamic(others);

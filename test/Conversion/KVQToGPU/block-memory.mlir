@@ -1,0 +1,45 @@
+// RUN: kvq-opt %s -pass-pipeline='builtin.module(func.func(convert-kvq-to-gpu))' | FileCheck %s
+
+// Rings have what scratch leaves of shared_bytes: 48 KiB are for steps of 64
+// tokens, 24 KiB for 32.
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+// Scratch of other times lies where the rings are.
+//
+// CHECK-LABEL: func.func @before(
+// CHECK:         gpu.launch {{.*}} dynamic_shared_memory_size %c65536_i32
+func.func @before(%q: memref<4x64xf32>, %c: memref<1x2x128x64xi8>, %s: memref<1x2x128x1xf16>, %m: memref<4xf32>,
+                  %i: index, %out: memref<128x128xf32>) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%b) in (2) {
+    %scratch = memref.alloca() : memref<128x128xf32>
+    linalg.fill ins(%zero : f32) outs(%scratch : memref<128x128xf32>)
+    memref.copy %scratch, %out : memref<128x128xf32> to memref<128x128xf32>
+    kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c, %s : memref<1x2x128x64xi8>, memref<1x2x128x1xf16>)
+        values(%c, %s : memref<1x2x128x64xi8>, memref<1x2x128x1xf16>) at [%i, %i] tokens [%i to %i]
+        outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+        {key_type = !c, value_type = !c, key_region = #kvq.region<codes>, value_region = #kvq.region<codes>,
+         shared_bytes = 101376}
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @meanwhile(
+// CHECK:         gpu.launch {{.*}} dynamic_shared_memory_size %c90112_i32
+func.func @meanwhile(%q: memref<4x64xf32>, %c: memref<1x2x128x64xi8>, %s: memref<1x2x128x1xf16>, %m: memref<4xf32>,
+                     %i: index, %out: memref<128x128xf32>) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%b) in (2) {
+    %scratch = memref.alloca() : memref<128x128xf32>
+    linalg.fill ins(%zero : f32) outs(%scratch : memref<128x128xf32>)
+    kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c, %s : memref<1x2x128x64xi8>, memref<1x2x128x1xf16>)
+        values(%c, %s : memref<1x2x128x64xi8>, memref<1x2x128x1xf16>) at [%i, %i] tokens [%i to %i]
+        outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+        {key_type = !c, value_type = !c, key_region = #kvq.region<codes>, value_region = #kvq.region<codes>,
+         shared_bytes = 101376}
+    memref.copy %scratch, %out : memref<128x128xf32> to memref<128x128xf32>
+  }
+  return
+}
