@@ -64,14 +64,15 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
   AssignSchedulePassOptions schedule;
   schedule.splits = options.splits;
   schedule.tileTokens = options.tileTokens;
-  // One query token an item, its tiles as codes: a block's workgroup memory
-  // does not hold tiles of f32 beside the state of more rows.
+  // Tiles stay codes: a block's workgroup memory does not hold ones of f32
+  // beside the state of its rows.
+  RowSchedule rows = {options.queryTile, /*dequantizeRows=*/0, kGPURowChannels};
   auto mapRegions = [&](OpPassManager &pm) {
     if (options.tensorCores)
       pm.addNestedPass<func::FuncOp>(
           createMapToTensorCoresPass({options.chip, options.ptx}));
   };
-  buildTilePipeline(pm, LayoutTarget::GPU, schedule, RowSchedule(), mapRegions);
+  buildTilePipeline(pm, LayoutTarget::GPU, schedule, rows, mapRegions);
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
   pm.addNestedPass<func::FuncOp>(

@@ -30,7 +30,7 @@ void kvq::buildTilePipeline(
   pm.addPass(createOutlineKernelsPass());
   pm.addPass(createAssignSchedulePass(schedule));
   pm.addNestedPass<func::FuncOp>(
-      createSplitTokensPass({/*splits=*/1, rows.queryTile}));
+      createSplitTokensPass({/*splits=*/1, rows.queryTile, rows.rowChannels}));
   pm.addNestedPass<func::FuncOp>(createSplitRegionsPass());
   if (mapRegions)
     mapRegions(pm);

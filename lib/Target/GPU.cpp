@@ -28,24 +28,37 @@ llvm::Error kvq::lowerForGPU(ModuleOp module,
   });
 }
 
+/// Lowers `module` in place, if its kernels fit.
+static llvm::Error tryToLower(ModuleOp module,
+                              const kvq::NVVMPipelineOptions &options) {
+  OwningOpRef<ModuleOp> lowered = module.clone();
+  if (llvm::Error error = kvq::lowerForGPU(*lowered, options))
+    return error;
+  module->setAttrs((*lowered)->getAttrDictionary());
+  module.getBodyRegion().takeBody(lowered->getBodyRegion());
+  return llvm::Error::success();
+}
+
 llvm::Error kvq::lowerForGPUToFit(ModuleOp module,
                                   NVVMPipelineOptions &options) {
   constexpr int64_t kFewestTokens = 8;
+  const int64_t mostTokens = options.tileTokens;
+  // Query tokens that share a tile pay more than a larger tile.
+  SmallVector<int64_t> queryTiles = {options.queryTile};
+  if (options.queryTile != 1)
+    queryTiles.push_back(1);
   std::string reason; // of the first try: what is wrong may not be the tile
-  for (int64_t tokens = options.tileTokens; tokens >= kFewestTokens;
-       tokens /= 2) {
-    options.tileTokens = tokens;
-    OwningOpRef<ModuleOp> lowered = module.clone();
-    llvm::Error error = lowerForGPU(*lowered, options);
-    if (!error) {
-      module->setAttrs((*lowered)->getAttrDictionary());
-      module.getBodyRegion().takeBody(lowered->getBodyRegion());
-      return error;
+  for (int64_t queryTile : queryTiles)
+    for (int64_t tokens = mostTokens; tokens >= kFewestTokens; tokens /= 2) {
+      options.tileTokens = tokens;
+      options.queryTile = queryTile;
+      llvm::Error error = tryToLower(module, options);
+      if (!error)
+        return error;
+      std::string text = llvm::toString(std::move(error));
+      if (reason.empty())
+        reason = text;
     }
-    std::string text = llvm::toString(std::move(error));
-    if (reason.empty())
-      reason = text;
-  }
   return llvm::createStringError(reason);
 }
 

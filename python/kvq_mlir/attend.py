@@ -264,13 +264,14 @@ def attention(
     schedule: how the work is cut, instead of splits; what it leaves open, the cost model chooses, or the schedules of
     `use_schedules`.
     query_tile: query tokens that are attended to together, so that a tile of the caches is read once for all of them;
-    default: a power of two, by how many there are. Each number is a kernel of its own.
+    default: a power of two, by how many there are. Each number is a kernel of its own. On a GPU it is 1 where a block's
+    memory holds no more.
 
     device: "cpu", "emulator" or "cuda" (also "cuda:1"), an `Emulator` or a `Cuda`, for more to be set; by default where
     the caches are. The emulator of GPUs works on caches of the processor. On a GPU q, mask, out and tables of RoPE are
     arrays on it, of PyTorch, CuPy or what else has `__dlpack__` or `__cuda_array_interface__`; they are used in place, on
     the current stream of q's package or on the stream of `Cuda`, and nothing waits for the stream. Other arguments may be
-    of the host. threads, query_tile and schedules of files are for processors.
+    of the host. threads and schedules of files are for processors.
 
     Returns float32 [batch, q_heads, q_len, v_dim]: `out`, C-contiguous, if it is given, else a new array; with
     return_lse also the natural logarithm of the softmax denominator, float32 [batch, q_heads, q_len], -inf where
@@ -303,12 +304,9 @@ def attention(
     batch, q_heads, q_len, dim = q.shape
     channels = _channels(values, value_channels)
     value_dim = values.head_dim if channels is None else channels[1] - channels[0]
-    if device is not None:
-        if query_tile not in (None, 1):
-            raise _kvq.Error(f"a block of a GPU has one query token: expected no query_tile, got {query_tile}")
-        query_tile = 1
     if query_tile is None:
-        query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, max(dim, value_dim))
+        widest = max(dim, value_dim)
+        query_tile = _kvq.query_tile(q_len, q_heads // k.kv_heads, widest, on_gpu=device is not None)
     if splits is None and (schedule is None if device else schedules_in_use() is None):
         tokens = min(side.capacity if side.ring is None else side.ring for side in (k, values))
         inside = query_tile == 1 and k.token_major and values.token_major  # a work item takes all heads then

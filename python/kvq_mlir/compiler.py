@@ -42,7 +42,7 @@ def kernel(
     module does not compile.
     """
     if device is not None:
-        options = "" if splits is None else f"splits={splits}"
+        options = f"query-tile={query_tile}" + ("" if splits is None else f" splits={splits}")
         compiled = _once(
             (template, signature, options, *device.key), lambda: device.compile(template(*signature), options)
         )

@@ -159,8 +159,13 @@ void python::bindKernel(nb::module_ &module) {
       .def_ro("compile_seconds", &Kernel::compileSeconds,
               "Time from text to machine code.");
   module.def(
-      "query_tile", &chooseQueryTile, nb::arg("query_tokens"), nb::arg("heads"),
-      nb::arg("channels"),
+      "query_tile",
+      [](int64_t queryTokens, int64_t heads, int64_t channels, bool onGPU) {
+        return chooseQueryTile(queryTokens, heads, channels,
+                               onGPU ? kGPURowChannels : kCPURowChannels);
+      },
+      nb::arg("query_tokens"), nb::arg("heads"), nb::arg("channels"),
+      nb::kw_only(), nb::arg("on_gpu"),
       "Query tokens in a work item for so many of them, query heads to a KV "
       "head and channels of a row.");
   module.def(

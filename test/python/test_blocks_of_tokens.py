@@ -1,46 +1,22 @@
-"""Blocks that attend to several query tokens at once on tensor cores, so that rows of a tile see different tokens.
-
-No pipeline asks for it yet: `kvq-split-tokens` does before it.
-"""
-
-from dataclasses import dataclass
+"""Blocks that attend to several query tokens at once on tensor cores, so that rows of a tile see different tokens."""
 
 import numpy as np
 import pytest
 from test_attention_variants import random_variant
 from test_emulated import check, draw_device
-from test_tensor_cores import FORMATS, KEY_FORMATS, WINDOWS, Side, draw_pair
+from test_tensor_cores import FORMATS, KEY_FORMATS, WINDOWS, Side, draw_pair, maps
 
 import kvq_mlir as kvq
 from kvq_mlir import reference
+from kvq_mlir.ir import attention as attention_ir
 from kvq_mlir.metrics import relative_l2
 
 NAMES = ("causal", "positions", "slopes", "softcap", "window")
 
 
-@dataclass(frozen=True)
-class Blocks(kvq.Emulator):
-    """The emulator, with so many query tokens in a block."""
-
-    query_tile: int = 1
-
-    @property
-    def key(self):
-        return (*super().key, self.query_tile)
-
-    def compile(self, text, options):
-        split = f"kvq-split-tokens{{{options} query-tile={self.query_tile}}}"
-        text = kvq.run_pipeline(text, f"builtin.module(func.func({split}))")
-        passes = f"kvq-split-regions,kvq-map-to-tensor-cores{{chip={self.chip}}}"
-        mapped = kvq.run_pipeline(text, f"builtin.module(func.func({passes}))")
-        assert f"query_tokens = {self.query_tile}" in mapped and "kvq.partial_attention" not in mapped
-        return super().compile(text, "")
-
-
-def draw_blocks(rng, query_tile, names):
+def draw_blocks(rng, names):
     drawn = draw_device(rng)
-    chip = "sm_89" if "f8E4M3FN" in names else drawn.chip
-    return Blocks(chip, drawn.order, drawn.seed, drawn.workers, query_tile)
+    return kvq.Emulator("sm_89" if "f8E4M3FN" in names else drawn.chip, drawn.order, drawn.seed, drawn.workers)
 
 
 @pytest.mark.parametrize("case", range(8))
@@ -49,11 +25,11 @@ def test_variants_are_within_bounds_of_the_oracle(case, rng):
     ratio, q_len = int(rng.choice([1, 2, 3, 4])), int(rng.choice([2, 3, 5, 9]))
     lengths = [q_len + int(rng.choice([0, 15, 64, 255, rng.integers(400)]))]
     k, v = draw_pair(rng, names, lengths, 1, 128)
-    device = draw_blocks(rng, int(rng.choice([2, 4, 8])), names)
+    device, query_tile = draw_blocks(rng, names), int(rng.choice([2, 4, 8]))
     variant = random_variant(rng, 1, ratio, q_len, lengths, [name for name in NAMES if rng.random() < 0.5])
     q = rng.standard_normal((1, ratio, q_len, 128)).astype(np.float32)
-    print(f"K {k.compiled.type}; V {v.compiled.type}; ratio {ratio}, {q_len=}, {lengths=}, {variant}, {device}")
-    check(q, k, v, device, variant, splits=int(rng.choice([1, 1, 3])))
+    print(f"K {k.compiled.type}; V {v.compiled.type}; {q.shape}, {query_tile=}, {lengths=}, {variant}, {device}")
+    check(q, k, v, device, variant, splits=int(rng.choice([1, 1, 3])), query_tile=query_tile)
 
 
 # As bits: infinities and a NaN.
@@ -114,13 +90,27 @@ def test_only_rows_that_see_a_token_see_that_it_is_no_number(name, damaged, rng)
     if not variant["causal"] or rng.random() < 0.5:
         variant |= dict(window=int(rng.choice([1, 3, 20, 70])), window_first=int(rng.choice([0, 0, 5])))
     q = rng.standard_normal((1, ratio, q_len, 128)).astype(np.float32)
-    device, splits = draw_blocks(rng, int(rng.choice([2, 4, 8])), names), int(rng.choice([1, 1, 3]))
+    device, query_tile, splits = draw_blocks(rng, names), int(rng.choice([2, 4, 8])), int(rng.choice([1, 1, 3]))
     k, v = (side.compiled for side in sides)
-    print(f"K {k.type}; V {v.type}; {q.shape}, {tokens=}, {places=}, {is_appended=}, {splits=}, {variant}, {device}")
+    print(f"K {k.type}; V {v.type}; {q.shape}, {tokens=}, {places=}, {is_appended=}, {query_tile=}, {splits=}, {variant}, {device}")
     keys, values = (list(side.dequantize()[:, :, :tokens].astype(np.float64)) for side in (k, v))
     with np.errstate(invalid="ignore"):
         expected = reference.attention(q, keys, values, **variant)
-    found = kvq.attention(q, k, v, device=device, splits=splits, **variant)
+    found = kvq.attention(q, k, v, device=device, query_tile=query_tile, splits=splits, **variant)
     numbers = is_number(expected)
     assert np.array_equal(is_number(found), numbers)
     assert not numbers.any() or relative_l2(found[numbers], expected[numbers]) <= 2e-3
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 40])
+def test_blocks_have_as_many_query_tokens_as_columns(tokens):
+    """By how many there are, where that is known; 16 rows of 128 channels at most."""
+    cache = kvq.Cache(1, 1, 256, 128, kvq.Format(FORMATS["i4"]))
+    variant = attention_ir.Variant(scale=0.1, causal=True)
+    text = attention_ir.attention((1, 4, 128), "f32", 128, cache.type, cache.type, (False, False), variant, (False, False))
+    text = text.replace("4x?x128xf32", f"4x{tokens}x128xf32")
+    passes = "kvq-split-tokens{query-tile=0 row-channels=2048},kvq-split-regions,kvq-map-to-tensor-cores"
+    assert maps(text, "sm_80")
+    found = kvq.run_pipeline(text, f"builtin.module(func.func({passes}))")
+    expected = {1: 1, 2: 2, 3: 4, 40: 4}[tokens]
+    assert (f"query_tokens = {expected}" in found) == (expected > 1)

@@ -349,8 +349,6 @@ def test_what_else_does_not_fit(rng):
         kvq.attention(q, k, v, device="gpu")
     with pytest.raises(kvq.Error, match="threads are of a processor: expected none on a GPU, got 2"):
         kvq.attention(q, k, v, threads=2)
-    with pytest.raises(kvq.Error, match="expected no query_tile, got 4"):
-        kvq.attention(q, k, v, query_tile=4)
     with pytest.raises(kvq.Error, match=r"expected out as f32 of shape \(2, 8, 1, 64\), got f16"):
         kvq.attention(q, k, v, out=q)
     with pytest.raises(kvq.Error, match=r"expected slopes as f32 of shape \[8\]"):

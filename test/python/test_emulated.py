@@ -25,9 +25,9 @@ def draw_device(rng):
     )
 
 
-def check(q, k, v, device, arguments, splits=None):
+def check(q, k, v, device, arguments, splits=None, **options):
     """Compiled against the oracle, output and lse."""
-    return compare(q, k, v, arguments, TOLERANCE, 2e-3, device=device, splits=splits)
+    return compare(q, k, v, arguments, TOLERANCE, 2e-3, device=device, splits=splits, **options)
 
 
 @pytest.mark.parametrize("case", range(6))

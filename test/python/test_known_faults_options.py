@@ -560,6 +560,7 @@ OPTIONS = {
         *("0", "16"),
     ),
     "kvq-split-tokens.query-tile": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "0"),
+    "kvq-split-tokens.row-channels": ("kvq-apply-policy,func.func(kvq-split-tokens{query-tile=0 {}})", "64", "8192"),
     "kvq-split-tokens.splits": ("kvq-apply-policy,func.func(kvq-split-tokens{})", "1", "2"),
     "kvq-tile-attention.tile-tokens": (
         *("kvq-apply-policy,func.func(kvq-split-tokens,kvq-split-regions,kvq-tile-attention{})", "64", "32"),
@@ -593,6 +594,7 @@ OPTIONS = {
     "kvq-nvvm-pipeline.chip": ("kvq-nvvm-pipeline{}", "sm_80", "sm_90a"),
     "kvq-nvvm-pipeline.format": ("kvq-nvvm-pipeline{}", "isa", "''"),
     "kvq-nvvm-pipeline.ptx": ("kvq-nvvm-pipeline{}", "80", "84"),
+    "kvq-nvvm-pipeline.query-tile": ("kvq-nvvm-pipeline{}", "1", "0"),
     "kvq-nvvm-pipeline.splits": ("kvq-nvvm-pipeline{}", "1", "2"),
     "kvq-nvvm-pipeline.tensor-cores": ("kvq-nvvm-pipeline{}", "true", "false"),
     "kvq-nvvm-pipeline.tile-tokens": ("kvq-nvvm-pipeline{tensor-cores=false {}}", "64", "32"),
@@ -618,6 +620,7 @@ TESTED_IN_LIT = {
 }
 REJECTED = {
     "query-tile": ("-1", "1 to 4096 query tokens"),
+    "row-channels": ("0", "rows of at least 1 channel"),
     "dequantize-rows": ("-1", "at least 1 row"),
     "splits": ("-1", "got -1"),
     "tile-tokens": ("-1", "got -1"),
@@ -662,7 +665,7 @@ def step_for(name: str) -> str:
         return APPEND_STEP
     if "byte-products" in name:
         return BYTES_STEP
-    if "query-tile" in name or "dequantize-rows" in name:
+    if "query-tile" in name or "dequantize-rows" in name or "row-channels" in name:
         return PROMPT
     return GPU_STEP if "gpu" in name or "nvvm" in name or "tensor-cores" in name else STEP
 

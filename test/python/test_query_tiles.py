@@ -159,10 +159,15 @@ def test_the_same_bits_every_time_and_on_any_number_of_threads(rng):
 
 
 def test_how_many_query_tokens_an_item_has():
-    """The power of two with the least work, of at most 64 rows and 8192 channels."""
-    for heads, channels, most in [(1, 128, 64), (3, 128, 16), (4, 64, 16), (8, 256, 4), (64, 128, 1), (128, 576, 1)]:
-        tiles = [1 << n for n in range(7) if 1 << n <= most]
-        for tokens in range(1, 200):
-            work = {tile: -(-tokens // tile) * (tile * heads + 4) for tile in tiles}
-            assert _kvq.query_tile(tokens, heads, channels) == min(tiles, key=lambda tile: (work[tile], -tile))
-    assert [_kvq.query_tile(tokens, 4, 128) for tokens in (1, 2, 3, 4, 16, 512)] == [1, 2, 4, 4, 16, 16]
+    """The power of two with the least work, of at most 64 rows and 8192 channels, on a GPU 2048."""
+    cases = [(1, 128, 64, 16), (3, 128, 16, 4), (4, 64, 16, 8), (8, 256, 4, 1), (64, 128, 1, 1), (128, 576, 1, 1)]
+    for heads, channels, *most in cases:
+        for on_gpu in (False, True):
+            tiles = [1 << n for n in range(7) if 1 << n <= most[on_gpu]]
+            for tokens in range(1, 200):
+                work = {tile: -(-tokens // tile) * (tile * heads + 4) for tile in tiles}
+                expected = min(tiles, key=lambda tile: (work[tile], -tile))
+                assert _kvq.query_tile(tokens, heads, channels, on_gpu=on_gpu) == expected
+    some = (1, 2, 3, 4, 16, 512)
+    assert [_kvq.query_tile(tokens, 4, 128, on_gpu=False) for tokens in some] == [1, 2, 4, 4, 16, 16]
+    assert [_kvq.query_tile(tokens, 4, 128, on_gpu=True) for tokens in some] == [1, 2, 4, 4, 4, 4]

@@ -105,7 +105,8 @@ static cl::opt<std::string>
               cl::value_desc("file"), cl::cat(category));
 static cl::opt<int64_t> queryTile(
     "query-tile",
-    cl::desc("Query tokens in a work item (0: by how many there are)"),
+    cl::desc("Query tokens in a work item (0: by how many there are; for a GPU "
+             "1 where a block's memory holds no more)"),
     cl::init(getDefaults().queryTile), cl::cat(category));
 static cl::opt<int64_t>
     vectorWidth("vector-width",
@@ -211,10 +212,6 @@ static llvm::Error checkOptionsForGPU() {
   if (openMP)
     return llvm::createStringError("--openmp: expected with --emit=llvm, "
                                    "asm or obj; a GPU has threads of its own");
-  if (queryTile.getNumOccurrences() != 0)
-    return llvm::createStringError("--query-tile: expected with --emit=llvm, "
-                                   "asm or obj; a block of a GPU has one query "
-                                   "token");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &prefetch, &threads, &schedules})
     if (option->getNumOccurrences() != 0)
@@ -240,6 +237,7 @@ static llvm::Error lowerForChip(ModuleOp module, llvm::StringRef chip) {
   options.blockSize = blockSize;
   options.chip = chip.str();
   options.ptx = ptxVersion;
+  options.queryTile = queryTile;
   if (tileTokens.getNumOccurrences() == 0)
     return kvq::lowerForGPUToFit(module, options);
   options.tileTokens = tileTokens;

@@ -10,6 +10,7 @@
 
 #include "kvq/Conversion/ByteProducts.h"
 #include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/QueryTile.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
@@ -22,6 +23,8 @@ struct RowSchedule {
   int64_t queryTile = 1;
   /// Least rows of an item whose tiles become f32 once for all; 0: none.
   int64_t dequantizeRows = 0;
+  /// Most channels of all rows of an item with a query tile of 0.
+  int64_t rowChannels = kCPURowChannels;
 };
 
 /// Options of `kvq-tile-pipeline`: what schedules are made from.
@@ -141,6 +144,10 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
   PassOptions::Option<int64_t> tileTokens{
       *this, "tile-tokens", llvm::cl::desc("Most tokens in a tile"),
       llvm::cl::init(64)};
+  PassOptions::Option<int64_t> queryTile{
+      *this, "query-tile",
+      llvm::cl::desc("Query tokens in a block (0: by how many there are)"),
+      llvm::cl::init(0)};
   PassOptions::Option<int64_t> blockSize{*this, "block-size",
                                          llvm::cl::desc("Threads in a block"),
                                          llvm::cl::init(128)};

@@ -27,7 +27,8 @@ namespace mlir::kvq {
 llvm::Error lowerForGPU(ModuleOp module, const NVVMPipelineOptions &options);
 
 /// The same with as many tokens in a tile as options say, or fewer, halved
-/// until the scratch of a block fits into its shared memory.
+/// until the scratch of a block fits into its shared memory; and if none do,
+/// with one query token in a block.
 llvm::Error lowerForGPUToFit(ModuleOp module, NVVMPipelineOptions &options);
 
 /// The kernels of a lowered module as code generation takes them: translated,

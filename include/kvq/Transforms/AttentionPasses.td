@@ -44,7 +44,7 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     may be padding: zeros, of which nothing is stored. 0 chooses n for a static number
     of query tokens: the power of two with the least work, padding included, where an
     item costs as much as 4 rows beside its own, with at most 64 rows and rows of at
-    most 8192 channels in all (query and accumulator are 32 KB each then); one query
+    most `row-channels` channels in all (of 8192 query and accumulator are 32 KB each); one query
     token for a dynamic number, as decoding has it
     (test/Transforms/split-query-tokens.mlir).
 
@@ -87,7 +87,10 @@ def SplitTokensPass : Pass<"kvq-split-tokens"> {
     Option<"splits", "splits", "int64_t", /*default=*/"1",
            "Token ranges of a query token, attended to independently">,
     Option<"queryTile", "query-tile", "int64_t", /*default=*/"1",
-           "Query tokens in a work item (0: by how many there are)">
+           "Query tokens in a work item (0: by how many there are)">,
+    Option<"rowChannels", "row-channels", "int64_t", /*default=*/"8192",
+           "Most channels of all rows of a work item, with query-tile=0 (of one "
+           "query token as many as there are)">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

@@ -10,17 +10,15 @@
 #include <algorithm>
 
 /// An item has at most 64 rows: turning a tile of tokens into f32 is a small
-/// part of the work on it then. All its rows have at most 8192 channels, so
-/// that its query and its accumulator, 32 KB each, lie near.
+/// part of the work on it then.
 static constexpr int64_t kMostRows = 64;
-static constexpr int64_t kMostChannels = 8192;
 
 /// What an item takes beside its rows, in rows.
 static constexpr int64_t kItemCost = 4;
 
 int64_t mlir::kvq::chooseQueryTile(int64_t queryTokens, int64_t heads,
-                                   int64_t channels) {
-  int64_t rows = std::min(kMostRows, kMostChannels / channels);
+                                   int64_t channels, int64_t rowChannels) {
+  int64_t rows = std::min(kMostRows, rowChannels / channels);
   auto getCost = [&](int64_t tile) {
     return (queryTokens + tile - 1) / tile * (tile * heads + kItemCost);
   };

@@ -32,13 +32,14 @@ using namespace mlir::kvq;
 static constexpr int64_t kMostQueryTokens = 4096;
 
 /// One where the number of query tokens is not known, as it is for decoding.
-static int64_t getQueryTile(AttentionOp op) {
+static int64_t getQueryTile(AttentionOp op, int64_t rowChannels) {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
   auto output = cast<RankedTensorType>(op.getInit().getType());
   if (query.isDynamicDim(2))
     return 1;
   return chooseQueryTile(query.getDimSize(2), op.getGroupSize(),
-                         std::max(query.getDimSize(3), output.getDimSize(3)));
+                         std::max(query.getDimSize(3), output.getDimSize(3)),
+                         rowChannels);
 }
 
 namespace {
@@ -211,6 +212,12 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
           << " query tokens in a work item, or 0, got " << queryTile.getValue();
       return signalPassFailure();
     }
+    if (rowChannels < 1) {
+      emitError(getOperation()->getLoc())
+          << "kvq-split-tokens: expected rows of at least 1 channel, got "
+          << rowChannels.getValue();
+      return signalPassFailure();
+    }
     SmallVector<AttentionOp> ops;
     getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
@@ -224,7 +231,8 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
           return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      int64_t queryTokens = queryTile == 0 ? getQueryTile(op) : queryTile;
+      int64_t queryTokens =
+          queryTile == 0 ? getQueryTile(op, rowChannels) : queryTile;
       AttentionSplitter(rewriter, {op, queryTokens, own.value_or(splits)})
           .run();
     }
