@@ -19,9 +19,9 @@ FULL = bool(os.environ.get("KVQ_FULL"))
 SHARES = 1 if CASE else 100 if FULL else 10  # tests that share the cases
 
 
-def run(text: str) -> None:
+def run(text: str, on_gpu: bool = False) -> None:
     try:
-        draws.run(text)
+        draws.run(text, on_gpu)
     except BaseException:
         print(f"KVQ_CASE='{text}'")
         raise
@@ -44,6 +44,14 @@ def test_a_cache_equals_the_oracle(share, cases):
     for text in cases[share::SHARES]:
         run(text)
     compiler._kernels.clear()  # none is used again
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_attention_of_gpus_is_within_bounds_of_the_oracle(share, cases):
+    """By kernels on the emulator, on tensor cores where they take the caches, and by threads alone."""
+    for text in cases[share::SHARES]:
+        run(text, on_gpu=True)
+    compiler._kernels.clear()
 
 
 def test_every_pair_is_covered(rng):
