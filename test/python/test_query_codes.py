@@ -57,9 +57,10 @@ def test_keys_see_the_rounded_query(rng, kind, group):
     v = filled(rng, "codes = none", tokens)
     q = rng.standard_normal((2, 6, 1, 64), np.float32)
     out = kvq.attention(q, k, v, query_codes=kind)
-    assert not relative_l2(out, expected(rounded_query(q, kind, 16 if group == "1, 16" else 64), k, v)) > 1e-5
+    # An integer that is off by one would be 1e-3 of i8, and 1e-5 of i16, of which one that is halfway may be.
+    assert not relative_l2(out, expected(rounded_query(q, kind, 16 if group == "1, 16" else 64), k, v)) > 5e-5
     if kind == "i8" and tokens > 1:  # more than f32 rounds
-        assert relative_l2(out, expected(q, k, v)) > 1e-5
+        assert relative_l2(out, expected(q, k, v)) > 1e-4
 
 
 def worst_case(q: np.ndarray, k: kvq.Cache, v: kvq.Cache, kind: str) -> np.ndarray:

@@ -41,7 +41,7 @@ def test_shift_moves_bits(text, windows, paging, rng):
     cache.append(noise(rng, 3, 90), [90, 61, 30])
     for _ in range(2):
         stored = cache._stored.copy()
-        begin = first + n * (rng.integers(0, stored, 3) // n)
+        begin = first + n * (rng.integers(0, np.maximum(stored, 1), 3) // n)  # of none that are stored: the first place
         count = n * (rng.integers(0, first + stored - begin + 1) // n)
         count[2] = 0  # nothing, wherever that begins
         begin[2] = 77
