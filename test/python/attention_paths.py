@@ -35,9 +35,12 @@ class Path:
     value_channels: tuple[int, int] | None = None
 
     def make(self, batch: int, capacity: int, fill: int, heads: int = HEADS, **where) -> list[kvq.Cache]:
-        texts = [self.keys] if self.values is None else [self.keys, self.values]
         arguments = dict(fill=fill, **self.windows, **where)
-        return [kvq.Cache(batch, heads, capacity, self.dim, parsed(text), **arguments) for text in texts]
+        return [kvq.Cache(batch, heads, capacity, self.dim, fmt, **arguments) for fmt in self.formats]
+
+    @property
+    def formats(self) -> list[kvq.Format | kvq.Segments]:
+        return [parsed(text) for text in (self.keys, self.values) if text is not None]
 
 
 def parsed(text: str) -> kvq.Format | kvq.Segments:
@@ -106,6 +109,10 @@ class Mode:
     queries: int = 1
     options: dict[str, object] = field(default_factory=dict)
     chip: str | None = None
+
+    def goes_with(self, path: Path) -> bool:
+        """Whether a side has codes for the query's integers."""
+        return "query_codes" not in self.options or any(fmt.has_integer_codes for fmt in path.formats)
 
     @property
     def tolerance(self) -> float:
