@@ -278,6 +278,11 @@ def test_long_contexts_have_no_bias(name, rng):
     error = relative_l2(out[0], expected[0])
     print(f"error {error:.2e}, of f16 {half:.2e}")
     assert error <= (2e-3 if name.startswith(("i2", "ui2")) else 2 * half + 2e-4)
+    if name in ("i2", "i4"):  # weights that are almost equal: nearly all of the output cancels
+        alike, _ = paths.attend(path, paths.Mode(chip="sm_80"), q / 10, caches)
+        error = relative_l2(alike[0], paths.expect(path, q / 10, caches)[0])
+        print(f"with almost equal weights {error:.2e}")
+        assert error <= 3e-2
 
     # Equal weights, values around 1.
     ones = np.full((1, 1, 1, tokens, dim), 1, np.float16)

@@ -25,6 +25,12 @@ namespace mlir::kvq {
 using namespace mlir;
 using namespace mlir::kvq;
 
+/// Whether the query is to be floats of 8 bits, and not integers.
+static bool asksForFP8(PartialAttentionOp op) {
+  std::optional<Type> type = op.getQueryCodes();
+  return type && !type->isInteger();
+}
+
 /// Why the op's variant is not for tensor cores; empty if it is.
 static std::string whyNotVariant(PartialAttentionOp op) {
   if (op.getMask())
@@ -35,7 +41,7 @@ static std::string whyNotVariant(PartialAttentionOp op) {
     return "it turns keys by RoPE";
   if (op.getValueChannels())
     return "its values are among the channels of keys";
-  if (std::optional<Type> type = op.getQueryCodes(); type && type->isInteger())
+  if (op.getQueryCodes() && !asksForFP8(op))
     return "it asks for an integer query";
   return "";
 }
@@ -85,8 +91,7 @@ static void dropQueryCodes(PartialAttentionOp op) {
   auto hasFP8Codes = [](CacheType cache, TokenRegion region) {
     return region == TokenRegion::Codes && cache.getFormat().hasFP8Codes();
   };
-  std::optional<Type> type = op.getQueryCodes();
-  if (type && !type->isInteger() && !op.getKey().getType().getSegments() &&
+  if (asksForFP8(op) && !op.getKey().getType().getSegments() &&
       !op.getValue().getType().getSegments() &&
       !hasFP8Codes(op.getKey().getType(), *op.getKeyRegion()) &&
       !hasFP8Codes(op.getValue().getType(), *op.getValueRegion()))
@@ -140,8 +145,7 @@ private:
       std::optional<BlockPlan> plan = BlockPlan::get(
           {op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
            *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
-           op.getQueryCodes().has_value(),
-           target.chip->maxSharedBytes - getHeldBytes(op)},
+           asksForFP8(op), target.chip->maxSharedBytes - getHeldBytes(op)},
           whyNot);
       if (plan && plan->convertsFP8() && !target.has(GPUFeature::FP8Conversion))
         whyNot = target.chip->name.str() + " converts no f8E4M3FN";
@@ -151,11 +155,10 @@ private:
     }
     auto opts = remark::RemarkOpts::name("MapToTensorCores")
                     .category("kvq-map-to-tensor-cores");
-    if (std::optional<Type> type = op.getQueryCodes();
-        type && !type->isInteger() && !whyNot.empty())
+    if (asksForFP8(op) && !whyNot.empty())
       return op.emitOpError("expected attention for tensor cores, for "
                             "query_codes = ")
-             << *type << ", got that " << whyNot;
+             << *op.getQueryCodes() << ", got that " << whyNot;
     if (whyNot.empty())
       replace(rewriter, op, target.chip->maxSharedBytes);
     else
