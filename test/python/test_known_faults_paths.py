@@ -120,8 +120,10 @@ def test_scales_act_once(path, mode, rng):
     factors = [0.5, 0.5 if path.values is None else 2]  # one cache may be both
     scaled, lse_scaled = paths.attend(path, mode, 2 * q, paths.fill(path, x * np.float16(factors)[:, None, None, None, None]))
     if mode.chip:
-        paths.check(scaled, factors[1] * out, 1e-3)
-        assert np.array_equal(np.isneginf(lse_scaled), np.isneginf(lse)) and np.allclose(lse_scaled, lse, rtol=1e-5)
+        paths.check(scaled, factors[1] * out, 2 * mode.tolerance)  # either may be that far off
+        seen = np.isfinite(lse)
+        assert np.array_equal(np.isfinite(lse_scaled), seen)
+        assert np.all(np.abs(lse_scaled[seen] - lse[seen]) <= 2e-3 * (1 + np.abs(lse[seen])))
     else:
         assert np.array_equal(scaled, factors[1] * out) and np.array_equal(lse_scaled, lse)
     assert np.abs(out[1:]).min(axis=-1).max() > 0
