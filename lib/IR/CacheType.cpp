@@ -151,6 +151,19 @@ static LogicalResult verifyRing(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Checks what rows in tiles are to lie in beside them.
+static LogicalResult verifyTiles(function_ref<InFlightDiagnostic()> emitError,
+                                 const TileOrder &tile,
+                                 std::optional<int64_t> page,
+                                 std::optional<int64_t> ring) {
+  if (tile.exists() && ring)
+    return emitError() << "expected no ring with rows in tiles";
+  if (tile.exists() && page && *page % tile.tokens != 0)
+    return emitError() << "expected a page of whole tiles of " << tile.tokens
+                       << " tokens, got " << *page;
+  return success();
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType,
                                 Attribute rowFormat, int64_t exactFirst,
@@ -233,8 +246,9 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     return failure();
   auto codes = dyn_cast<FormatAttr>(rowFormat);
   if (codes && !codes.isExact() &&
-      codes.getLayoutOrDefault().getTile().exists() && (page || ring))
-    return emitError() << "expected no pages and no ring with rows in tiles";
+      failed(verifyTiles(emitError, codes.getLayoutOrDefault().getTile(), page,
+                         ring)))
+    return failure();
   if (codes && !codes.isExact() && tokenMajor &&
       codes.getLayoutOrDefault().getTile().exists())
     return emitError() << "expected rows of a head together in tiles, got "
@@ -349,7 +363,7 @@ listComponents(CacheType type, int64_t blocks, int64_t rows) {
     auto addMetadata = [&](ComponentKind kind, Type element) {
       if (format.hasStaticRange())
         addGiven(kind, groupHeads, groupsPerRow, element);
-      else if (tile.exists())
+      else if (tile.hasMetadata())
         addTiles(kind, {groupsPerRow, tile.tokens}, element);
       else
         addRows(kind, groupHeads, groupRows, groupsPerRow, element);

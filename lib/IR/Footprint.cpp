@@ -235,16 +235,23 @@ static FailureOr<ByteSplit> addPageTails(CacheType type,
 }
 
 /// Adds rows of the last tile that hold no token to `split`, of a cache like
-/// `type` with rows one after the other, as padding.
+/// `type` with rows one after the other, as padding. Pages hold whole tiles.
 static FailureOr<ByteSplit> addTileTails(CacheType type, int64_t length,
                                          FailureOr<ByteSplit> split) {
-  int64_t tokens = type.getTileOrder().tokens;
+  TileOrder tile = type.getTileOrder();
+  if (type.isPaged())
+    return split;
   int64_t rows = type.getQuantizedRows(length);
   FailureOr<ByteSplit> group = getTokenGroupBytes(type.withoutTiles());
   if (failed(split) || failed(group))
     return failure();
+  int64_t bytes = group->total;
+  if (!tile.hasMetadata())
+    bytes = llvm::find_if(group->components, [](const auto &component) {
+              return component.first == ComponentKind::Codes;
+            })->second;
   Bytes tails =
-      multiply(llvm::divideCeil(rows, tokens) * tokens - rows, group->total);
+      multiply(llvm::divideCeil(rows, tile.tokens) * tile.tokens - rows, bytes);
   Bytes total = add(split->total, tails);
   if (!total)
     return failure();

@@ -79,7 +79,8 @@ static ParseResult parseTile(AsmParser &parser, TileOrder &tile) {
     std::optional<TileKind> kind = symbolizeTileKind(name);
     return kind == TileKind::None ? std::nullopt : kind;
   };
-  if (parseSymbol<TileKind>(parser, "channel_pairs<T> or token_pairs<T>",
+  if (parseSymbol<TileKind>(parser,
+                            "channel_pairs<T>, token_pairs<T> or fragments<T>",
                             symbolize, tile.kind))
     return failure();
   return failure(parser.parseLess() || parser.parseInteger(tile.tokens) ||
@@ -221,6 +222,9 @@ static LogicalResult verifyTile(function_ref<InFlightDiagnostic()> emitError,
     return success();
   if (tile.tokens < 2 || tile.tokens % 2 != 0)
     return emitError() << "expected a tile of an even number of tokens, got "
+                       << tile.tokens;
+  if (tile.hasFragments() && tile.tokens % 16 != 0)
+    return emitError() << "expected fragments of a multiple of 16 tokens, got "
                        << tile.tokens;
   if (!(codes == CodeOrder()) || !(high == CodeOrder()))
     return emitError() << "expected planar codes in a tile, of a row together";

@@ -118,6 +118,12 @@ kvq::verifyFormatLayout(function_ref<InFlightDiagnostic()> emitError,
     return emitError()
            << "expected groups of one token and one KV head, with a "
               "range of their own, in a tile";
+  bool isInteger = codec->isSigned() || codec->isUnsigned();
+  if (layout.getTile().hasFragments() &&
+      !(isInteger && llvm::isPowerOf2_32(bits)))
+    return emitError() << "expected integer codes of 2, 4 or 8 bits in "
+                          "fragments, got "
+                       << codes;
   if (layout.hasField(RowField::Zero) && zeroKind == ZeroKind::None)
     return emitError() << "expected no field 'zero' in the record: the format "
                           "has no zero";
@@ -146,6 +152,18 @@ static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError,
                        << perBytes << " divides "
                        << (order.elements ? "the elements of an order" : what)
                        << ", got " << round;
+  return success();
+}
+
+/// Checks that rows of `headDim` codes are whole parts of fragments.
+static LogicalResult
+verifyFragments(function_ref<InFlightDiagnostic()> emitError, int64_t headDim,
+                unsigned bits) {
+  constexpr int64_t kPartBytes = 16;
+  if (headDim * bits % (8 * kPartBytes) != 0)
+    return emitError() << "expected rows of a multiple of " << kPartBytes
+                       << " bytes in fragments, got " << headDim << " codes of "
+                       << bits << " bits";
   return success();
 }
 
@@ -181,6 +199,8 @@ LogicalResult kvq::verifyRowLayout(function_ref<InFlightDiagnostic()> emitError,
   if (failed(
           verifyOrder(emitError, bits, low, layout.getCodes(), elements, what)))
     return failure();
+  if (layout.getTile().hasFragments())
+    return verifyFragments(emitError, headDim, bits);
   for (unsigned part : {low, bits - low})
     if (layout.getTile().exists() && headDim * part % 16 != 0)
       return emitError()

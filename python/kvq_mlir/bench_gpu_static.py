@@ -32,7 +32,28 @@ FORMATS = {  # what the limits in docs/GPUStatic.md are for
     "ui4, per channel of 32 tokens": "codes = ui4, group = [32, 1], scale = f16, zero = min f16",
     "i4": "codes = i4, group = [1, 32], scale = f16",
 }
-CASES = (*list(FORMATS)[:6], "ui4, per channel of 32 tokens / i4, per token", "i4", "ui4, per channel of 32 tokens / i4")
+IN_FRAGMENTS = {  # beside keys in rows
+    "i8, per token, bias": "i8, per token, bias, fragments",
+    "i8, per token": "i8, per token, fragments",
+    "i4, per token": "i4, per token, fragments",
+    "i2, per token": "i2, per token, fragments",
+    "i4": "i4, fragments",
+}
+
+
+def _in_fragments(text: str) -> str:
+    bias = "bias, " if "bias" in text else ""
+    return f"{text.partition(', layout')[0]}, layout = #kvq.layout<{bias}tile = fragments<64>>"
+
+
+CASES = (
+    *list(FORMATS)[:6],
+    "ui4, per channel of 32 tokens / i4, per token",
+    "i4",
+    "ui4, per channel of 32 tokens / i4",
+    *(f"{keys} / {values}" for keys, values in IN_FRAGMENTS.items()),
+)
+FORMATS |= {values: _in_fragments(FORMATS[keys]) for keys, values in IN_FRAGMENTS.items()}
 
 
 @dataclass(frozen=True)

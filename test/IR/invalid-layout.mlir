@@ -167,13 +167,46 @@ func.func @rows_of_records(%c: tensor<64x16xi8>, %s: tensor<2x16xf16>, %b: tenso
 
 // -----
 
-// expected-error@+1 {{expected channel_pairs<T> or token_pairs<T>, got 'pairs'}}
+// expected-error@+1 {{expected channel_pairs<T>, token_pairs<T> or fragments<T>, got 'pairs'}}
 func.func private @f() attributes {l = #kvq.layout<codes = planar, tile = pairs<64>>}
 
 // -----
 
 // expected-error@+1 {{expected a tile of an even number of tokens, got 33}}
 func.func private @f() attributes {l = #kvq.layout<codes = planar, tile = token_pairs<33>>}
+
+// -----
+
+// expected-error@+1 {{expected fragments of a multiple of 16 tokens, got 24}}
+func.func private @f() attributes {l = #kvq.layout<codes = planar, tile = fragments<24>>}
+
+// -----
+
+// expected-error@+1 {{expected integer codes of 2, 4 or 8 bits in fragments, got f8E4M3FN}}
+#f = #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = fragments<64>>>
+
+// -----
+
+// expected-error@+1 {{expected integer codes of 2, 4 or 8 bits in fragments, got i5}}
+#f = #kvq.format<codes = i5, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = fragments<64>>>
+
+// -----
+
+#f = #kvq.format<codes = i2, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = fragments<64>>>
+// expected-error@+1 {{expected rows of a multiple of 16 bytes in fragments, got 96 codes of 2 bits}}
+func.func private @f(!kvq.cache<1x8x?x96xf16, #f>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = fragments<64>>>
+// expected-error@+1 {{expected a page of whole tiles of 64 tokens, got 96}}
+func.func private @f(!kvq.cache<1x8x?x64xf16, #f, page = 96>)
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = fragments<64>>>
+// expected-error@+1 {{expected no ring with rows in tiles}}
+func.func private @f(!kvq.cache<1x8x?x64xf16, #f, ring = 128>)
 
 // -----
 
@@ -199,8 +232,8 @@ func.func private @f(!kvq.cache<1x8x?x10xf16, #f>)
 // -----
 
 #f = #kvq.format<codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = planar, tile = channel_pairs<64>>>
-// expected-error@+1 {{expected no pages and no ring with rows in tiles}}
-func.func private @f(!kvq.cache<1x8x?x64xf16, #f, page = 64>)
+// expected-error@+1 {{expected a page of whole tiles of 64 tokens, got 16}}
+func.func private @f(!kvq.cache<1x8x?x64xf16, #f, page = 16>)
 
 // -----
 

@@ -11,7 +11,8 @@
 // CHECK-SAME: #kvq.layout<codes = stream<8, 2>, record = [scale, zero]>,
 // CHECK-SAME: #kvq.layout<codes = reversed, row = [codes, scale_zero]>,
 // CHECK-SAME: #kvq.layout<codes = planar, high = stream, bias, record = [scale, high, codes]>,
-// CHECK-SAME: #kvq.layout<codes = planar, tile = channel_pairs<64>>, #kvq.layout<codes = planar, bias, tile = token_pairs<16>>]
+// CHECK-SAME: #kvq.layout<codes = planar, tile = channel_pairs<64>>, #kvq.layout<codes = planar, bias, tile = token_pairs<16>>,
+// CHECK-SAME: #kvq.layout<codes = planar, tile = fragments<32>>]
 func.func private @layouts() attributes {layouts = [
   #kvq.layout<codes = planar>,
   #kvq.layout<high = planar<32>, codes = planar<32>>,
@@ -19,7 +20,8 @@ func.func private @layouts() attributes {layouts = [
   #kvq.layout<record = [scale, zero], codes = stream<8, 2>>,
   #kvq.layout<codes = reversed, row = [codes, scale_zero]>,
   #kvq.layout<record = [scale, high, codes], bias, high = stream>,
-  #kvq.layout<tile = channel_pairs<64>>, #kvq.layout<tile = token_pairs<16>, bias>]}
+  #kvq.layout<tile = channel_pairs<64>>, #kvq.layout<tile = token_pairs<16>, bias>,
+  #kvq.layout<tile = fragments<32>>]}
 
 #q4 = #kvq.format<layout = #kvq.layout<record = [scale, codes], bias>, codes = i4, group = [1, 32], scale = f16>
 #k = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16,

@@ -63,7 +63,7 @@ func.func @labelled(%a: !open {kvq.side = #kvq.side<values>}, %b: !open, %n: ten
 // CHECK-NOT: tile =
 // CHECK-NOT: auto
 // CHECK: func.func @planar
-// REMARK-DAG: Reason="expected no pages and no ring with rows in tiles"
+// REMARK-DAG: Reason="expected a page of whole tiles of 64 tokens, got 16"
 // REMARK-DAG: Reason="expected groups of one token and one KV head, with a range of their own, in a tile"
 // REMARK-DAG: Reason="it has no integer codes, and others are read row by row"
 // REMARK-DAG: Reason="keys before RoPE are turned row by row"

@@ -35,3 +35,22 @@ func.func @load_tile(%c: !vc, %b: index, %h: index, %lo: index, %hi: index) -> (
       : !vc -> tensor<32x64x2xi8>, tensor<2x64xf16>
   return %t#0, %t#1 : tensor<32x64x2xi8>, tensor<2x64xf16>
 }
+
+// In fragments a row of 64 bytes is 2 x 2 x 2 parts of 8 bytes, which lie apart
+// from each other, and scales are in rows. Pages hold whole tiles.
+
+#fv = #kvq.format<codes = i8, group = [1, 32], scale = f16, layout = #kvq.layout<codes = planar, tile = fragments<64>>>
+!fc = !kvq.cache<1x2x?x64xf16, #fv, page = 128>
+
+// CHECK-LABEL: func @append_to_fragments(
+// CHECK-SAME:  %[[C:[^:]+]]: tensor<?x2x2x4x2x8x4x2x4x2xi8>, %[[S:[^:]+]]: tensor<?x2x128x2xf16>
+// CHECK:       kvq.quantize
+// CHECK:       %[[ROW:.+]] = tensor.expand_shape %{{.+}} into tensor<2x2x2x8xi8>
+// CHECK:       %[[TARGET:.+]] = tensor.extract_slice %{{.+}}[{{.*}}] [1, 1, 1, 1, 2, 8, 1, 2, 1, 2] [{{.*}}] : tensor<?x2x2x4x2x8x4x2x4x2xi8> to tensor<2x8x2x2xi8>
+// CHECK:       %[[PARTS:.+]] = linalg.transpose ins(%[[ROW]] : tensor<2x2x2x8xi8>) outs(%[[TARGET]] : tensor<2x8x2x2xi8>) permutation = [0, 3, 1, 2]
+// CHECK:       tensor.insert_slice %[[PARTS]] into
+// CHECK:       tensor.insert_slice %{{.+}} into %{{.+}} : tensor<1x2xf16> into tensor<?x2x128x2xf16>
+func.func @append_to_fragments(%x: tensor<1x2x?x64xf16>, %n: tensor<1xi64>, %p: tensor<1x?xi64>, %c: !fc) -> !fc {
+  %r = kvq.append ins(%x : tensor<1x2x?x64xf16>) lengths(%n : tensor<1xi64>) pages(%p : tensor<1x?xi64>) into(%c : !fc) -> !fc
+  return %r : !fc
+}

@@ -67,6 +67,22 @@ def test_drawn_caches(case, rng):
     run(text)
 
 
+@pytest.mark.parametrize("tile", ["fragments<16>", "fragments<64>", "token_pairs<32>", "channel_pairs<32>"])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_tiles(tile, bits, rng):
+    """Appended a few tokens at a time, so that tiles are begun in one launch and filled by others; pages are whole tiles."""
+    fmt = f"codes = i{bits}, group = [1, 32], scale = f16, layout = #kvq.layout<codes = planar, tile = {tile}>"
+    pages = {} if rng.random() < 0.5 else {"page": 64}
+    windows = {"exact_first": int(rng.choice([0, 3])), "recent": int(rng.choice([0, 7]))}
+    caches = pair(rng, (2, 2, 200, 64), fmt, **pages, **windows)
+    for _ in range(4):
+        counts = rng.integers(0, 50, 2)
+        x = rng.standard_normal((2, 2, int(counts.max()), 64)).astype(np.float16)
+        for cache in caches:
+            cache.append(x, counts)
+    assert_same(*caches)
+
+
 CODES = ("i2", "i3", "i4", "i5", "i6", "i8", "f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN") + tuple(
     f"#kvq.codebook<{name}>" for name in ("nf4", "iq4_nl", "lloyd_max = 3")
 )

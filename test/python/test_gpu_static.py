@@ -170,6 +170,9 @@ LIMITS = {
     "f8E4M3FN, per token": (1.3, 1.7),
     "i4, per token": (2.6, 3.2),
     "i2, per token": (5, 6),
+    "i8, per token, bias / i8, per token, bias, fragments": (1.2, 1.5),
+    "i8, per token / i8, per token, fragments": (1.4, 1.72),
+    "i4, per token / i4, per token, fragments": (2.45, 3.05),
 }
 
 

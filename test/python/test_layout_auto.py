@@ -34,8 +34,8 @@ def test_caches_have_the_layout_of_their_side(side):
 @pytest.mark.parametrize(
     ("text", "storage", "reason"),
     [
-        (AUTO, dict(page=16), "expected no pages and no ring with rows in tiles"),
-        (AUTO, dict(ring=64), "expected no pages and no ring with rows in tiles"),
+        (AUTO, dict(page=16), "expected a page of whole tiles of 64 tokens, got 16"),
+        (AUTO, dict(ring=64), "expected no ring with rows in tiles"),
         (AUTO, dict(exact_first=3), "tiles begin behind its exact_first tokens"),
         (AUTO.replace("[1,", "[4,"), {}, "expected groups of one token"),
         (AUTO.replace("i8", "f8E4M3FN"), {}, "it has no integer codes"),

@@ -38,6 +38,22 @@ KEY_FORMATS = FORMATS | {
     "ui2 by 16 tokens": "codes = ui2, group = [16, 32], scale = bf16, zero = point f16",
     "f8E5M2 by channel": "codes = f8E5M2, group = [32, 1], scale = f16",
 }
+# Values in the order of operands, in tiles of a step of tokens.
+FRAGMENTS = {
+    f"{codes} in fragments of {tokens}": (
+        f"codes = {codes}, {rest}, layout = #kvq.layout<codes = planar{bias}, tile = fragments<{tokens}>>"
+    )
+    for codes, rest, bias, tokens in (
+        ("i8", "group = [1, *], scale = f16", ", bias", 64),
+        ("i8", "group = [1, *], scale = f32", "", 32),
+        ("ui8", "group = [1, *], scale = bf16, zero = min bf16", "", 16),
+        ("i4", "group = [1, *], scale = f16", "", 64),
+        ("ui4", "group = [1, *], scale = f16, zero = point f16", "", 64),
+        ("i2", "group = [1, *], scale = f16", ", bias", 64),
+        ("ui2", "group = [1, *], scale = f16, zero = min f16", "", 32),
+    )
+}
+VALUE_FORMATS = FORMATS | FRAGMENTS
 WINDOWS = ({}, {}, {"exact_first": 3}, {"recent": 20}, {"recent": 33, "exact_first": 5})
 NAMES = ("causal", "positions", "slopes", "sinks", "softcap", "window")
 
@@ -63,11 +79,17 @@ class Side:
         self.oracle.append(x, counts)
 
 
+def format_of(name):
+    return KEY_FORMATS.get(name) or FRAGMENTS[name]
+
+
 def draw_parameters(rng, name):
     parameters = {"dtype": str(rng.choice(["f16", "bf16"]))}
     if name == "exact":
         return parameters if rng.random() < 0.5 else {**parameters, "page": int(rng.choice([16, 32, 64]))}
     parameters |= WINDOWS[rng.integers(len(WINDOWS))]
+    if name in FRAGMENTS:
+        return parameters if rng.random() < 0.5 else {**parameters, "page": int(rng.choice([64, 128]))}
     if (tokens := reference.Format.parse(KEY_FORMATS[name]).tokens) > 1:
         parameters.setdefault("recent", int(rng.integers(0, 40)))
         if rng.random() < 0.3:
@@ -83,12 +105,12 @@ def draw_pair(rng, names, lengths, heads, dim):
     """Two sides, filled. Pages of both begin at the same token."""
     parameters = [draw_parameters(rng, name) for name in names]
     grouped = reference.Format.parse(KEY_FORMATS[names[0]]).tokens > 1
-    if "page" in parameters[1] and ("page" in parameters[0] or grouped):
+    if (names[1] in FRAGMENTS or "page" in parameters[1]) and ("page" in parameters[0] or grouped):
         for of in parameters:
             of.pop("exact_first", None)
     capacity = int(max(lengths)) + int(rng.integers(0, 70))
     sides = [
-        Side(KEY_FORMATS[name], len(lengths), heads, capacity, dim, **of)
+        Side(format_of(name), len(lengths), heads, capacity, dim, **of)
         for name, of in zip(names, parameters, strict=True)
     ]
     fill(rng, sides, np.array(lengths), heads, dim)
@@ -97,7 +119,17 @@ def draw_pair(rng, names, lengths, heads, dim):
 
 @pytest.mark.parametrize("key", KEY_FORMATS)
 def test_pairs_and_variants_are_within_bounds_of_the_oracle(key, rng):
-    names = key, str(rng.choice(list(FORMATS)))
+    check_pair(rng, (key, str(rng.choice(list(VALUE_FORMATS)))))
+
+
+@pytest.mark.parametrize("value", FRAGMENTS)
+def test_values_in_fragments(value, rng):
+    keys = [name for name in FORMATS if name != "f8E4M3FN"]
+    check_pair(rng, (str(rng.choice(keys)), value))
+
+
+def check_pair(rng, names):
+    """Attention over a drawn pair of caches, of drawn shapes, with drawn variants."""
     dim = int(rng.choice([64, 128]))
     if dim == 64 and any(name.endswith("by 32") and name.startswith(("i4", "ui2")) for name in names):
         dim = 128  # groups fill the bytes that lanes load

@@ -36,10 +36,19 @@ def filled(text: str, parts: list[np.ndarray], capacity: int, **windows: int) ->
     return cache
 
 
-@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
-@pytest.mark.parametrize("order", ORDERS)
+def in_tiles(rows: np.ndarray, component: str, order: str, size: int) -> np.ndarray:
+    """Codes, and but for fragments scales and zeros, in tiles."""
+    if component == "codes":
+        return layout.tile_codes(rows, (order, size))
+    return rows if order == "fragments" else layout.tile_metadata(rows, size)
+
+
+OF_BITS = {order: (2, 3, 4, 5, 6, 8) for order in ORDERS} | {"fragments": (2, 4, 8)}
+
+
+@pytest.mark.parametrize("order, bits", [(order, bits) for order in OF_BITS for bits in OF_BITS[order]])
 def test_bytes_are_those_of_rows_in_another_order(rng, order, bits):
-    size, tokens = int(rng.choice([16, 64])), int(rng.integers(1, 150))
+    size, tokens = int(rng.choice([16, 32, 64])), int(rng.integers(1, 150))
     text = draw_text(rng, order, size, bits)
     x = rng.standard_normal((2, 2, tokens, 64), np.float32)
     cut = int(rng.integers(tokens + 1))
@@ -47,13 +56,7 @@ def test_bytes_are_those_of_rows_in_another_order(rng, order, bits):
     assert tiled.storage().keys() == rows.storage().keys()
     for name, array in tiled.storage().items():
         plain = rows.storage()[name][:, :, :tokens]
-        expected = (
-            layout.tile_codes(plain, (order, size)) if name == "codes" else layout.tile_metadata(plain, size)
-        )
-        if name == "codes":
-            there = layout.tile_codes(np.ones_like(plain), (order, size))
-        else:
-            there = layout.tile_metadata(np.ones(plain.shape, bool), size)
+        expected, there = (in_tiles(array, name, order, size) for array in (plain, np.ones(plain.shape, bool)))
         kept = array[:, :, : expected.shape[2]]
         assert kept.shape == expected.shape
         np.testing.assert_array_equal(kept[there.astype(bool)], expected[there.astype(bool)])
@@ -61,11 +64,13 @@ def test_bytes_are_those_of_rows_in_another_order(rng, order, bits):
     np.testing.assert_array_equal(tiled.dequantize()[:, :, :tokens], rows.dequantize()[:, :, :tokens])
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", (*ORDERS, "fragments"))
 def test_every_op_does_what_it_does_on_rows(rng, order):
     text = draw_text(rng, order, 16, int(rng.choice([4, 8])))
     x = rng.standard_normal((2, 2, 70, 32), np.float32)
     windows = {"exact_first": 3, "recent": int(rng.choice([0, 5]))}
+    if rng.random() < 0.5:
+        windows["page"] = 32
     caches = [filled(t, [x[:, :, :40], x[:, :, 40:]], 90, **windows) for t in (text, planar(text))]
     for cache in caches:
         cache.truncate([61, 44])
@@ -81,14 +86,27 @@ def test_every_op_does_what_it_does_on_rows(rng, order):
 
 
 @pytest.mark.parametrize("codes", [None, "i16", "i8"])
-@pytest.mark.parametrize("orders", [ORDERS, ORDERS[::-1], ("channel_pairs", None), (None, "token_pairs")])
+@pytest.mark.parametrize(
+    "orders",
+    [
+        ORDERS,
+        ORDERS[::-1],
+        ("channel_pairs", None),
+        (None, "token_pairs"),
+        (None, "fragments"),
+        ("fragments", "fragments"),
+    ],
+)
 def test_attention_over_tiles(rng, codes, orders):
     """Keys and values in tiles, in the order that integers like and in the other one, beside rows; poisoned tails."""
     size = int(rng.choice([16, 64]))
     tokens = int(rng.choice([1, 63, 64, 65, 130, 257]))
-    bits = int(rng.choice([2, 4, 4, 5, 8]))
-    dim, ratio = int(rng.choice([32, 64, 96])), int(rng.choice([1, 3, 4, 7]))
+    has_fragments = "fragments" in orders
+    bits = int(rng.choice([2, 4, 8] if has_fragments else [2, 4, 4, 5, 8]))
+    dim, ratio = 64 if has_fragments else int(rng.choice([32, 64, 96])), int(rng.choice([1, 3, 4, 7]))
     windows = {"exact_first": int(rng.choice([0, 5])), "recent": int(rng.choice([0, 9]))}
+    if rng.random() < 0.5:
+        windows["page"] = size * int(rng.integers(1, 4))
     sides = []
     for order in orders:
         text = draw_text(rng, order or "channel_pairs", size, bits)

@@ -71,7 +71,8 @@ def KVQ_TileKind : I32Enum<"TileKind",
     "which elements of a tile are stored side by side", [
   I32EnumCase<"None", 0, "none">,
   I32EnumCase<"ChannelPairs", 1, "channel_pairs">,
-  I32EnumCase<"TokenPairs", 2, "token_pairs">
+  I32EnumCase<"TokenPairs", 2, "token_pairs">,
+  I32EnumCase<"Fragments", 3, "fragments">
 ]> {
   let cppNamespace = "::mlir::kvq";
 }
@@ -228,6 +229,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     #kvq.layout<codes = stream, block = [16, 1]>
     #kvq.layout<codes = planar, block = [32, *], row = [scale, zero, codes]>
     #kvq.layout<codes = planar, tile = channel_pairs<64>>
+    #kvq.layout<codes = planar, tile = fragments<64>>
     ```
 
     | field | values | meaning |
@@ -243,6 +245,7 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     | `row` | a list of fields | component `records`: the fields of a row in this order, each of all groups |
     | `tile` | `channel_pairs<T>` | bytes of T rows together: the first two of each row, one row after the other, then the next two, ... |
     | | `token_pairs<T>` | bytes of each two rows together: their first bytes, then their second ones, ... |
+    | | `fragments<T>` | bytes of T rows in the order in which the lanes of a warp load them as operands of products of matrices; integer codes of 2, 4 and 8 bits |
 
     Planar codes of 3, 5 and 6 bits are cut into low parts of 2, 4 and 4 bits,
     the field `codes`, and the 1, 1 and 2 bits above, the field `high`. Other
@@ -283,6 +286,10 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     those of the next one. What a sequence stores takes whole tiles. Either order
     lets vectors lie along tokens (keys, `channel_pairs`) or channels (values,
     `token_pairs`) with the two elements side by side that an instruction adds.
+    `fragments` is for values that tensor cores read (docs/TensorCores.md): two
+    bytes of each two tokens are a 32-bit word, the words of a lane follow each
+    other, and each byte is of one token, so that appending reads none. Its
+    metadata are row by row. Pages are whole tiles, of any kind.
 
     What a list does not name keeps a component of its own, as without one: the
     codes beside `record = [scale, zero]`, say. A row of codes by themselves is
@@ -300,7 +307,9 @@ def KVQ_LayoutAttr : KVQ_Attr<"Layout", "layout"> {
     divide the channels; with `codes = none` anything but `values` and `skip<n>`
     in a `row`; a tile of an odd number of tokens, with another order than `planar`,
     with a block, a record or a row, or with groups of several tokens or heads or a
-    static range; rows of an odd number of bytes in a tile.
+    static range; rows of an odd number of bytes in a tile; fragments of a number of
+    tokens that 16 does not divide, of other codes than integers of 2, 4 and 8 bits,
+    or with rows that are no multiple of 16 bytes.
   }];
   let parameters = (ins
     KVQ_CodeOrderParameter:$codes,

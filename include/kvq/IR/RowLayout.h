@@ -41,6 +41,9 @@ struct TileOrder {
   int64_t tokens = 0;
 
   bool exists() const { return kind != TileKind::None; }
+  bool hasFragments() const { return kind == TileKind::Fragments; }
+  /// Whether metadata lie in tiles like codes, and not row by row.
+  bool hasMetadata() const { return exists() && !hasFragments(); }
   bool operator==(const TileOrder &other) const {
     return kind == other.kind && tokens == other.tokens;
   }
@@ -51,7 +54,12 @@ struct TileOrder {
   llvm::SmallVector<int64_t> getShape(int64_t size) const {
     if (kind == TileKind::ChannelPairs)
       return {size / 2, tokens, 2};
-    return {tokens / 2, size, 2};
+    if (kind == TileKind::TokenPairs)
+      return {tokens / 2, size, 2};
+    // Fragments; loads; lanes as 8 x 4; pairs of rows of a load; tokens of a
+    // lane; rows.
+    int64_t pairs = size % 32 == 0 ? 2 : 1;
+    return {tokens / 16, size / (16 * pairs), 8, 4, pairs, 4, 2};
   }
 };
 

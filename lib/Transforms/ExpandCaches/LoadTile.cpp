@@ -181,9 +181,13 @@ Value TileLoader::gatherTiledRows(ComponentKind kind, const RowPlace &place,
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
   Value scratch = createScratch(type.getDimSize(1), type.getElementType());
-  return trimScratch(
+  Value rows =
       fillRows(nested, loc, scratch, math.constant(0),
-               getValueOrCreateConstantIndexOp(nested, loc, count), copyRow));
+               getValueOrCreateConstantIndexOp(nested, loc, count), copyRow);
+  // A run may be a part of the tile.
+  bool isAll = !bound && count == extent;
+  return isAll ? rows
+               : extractRows(nested, loc, rows, nested.getIndexAttr(0), count);
 }
 
 /// Tile `index` of a component that lies in tiles.
@@ -249,7 +253,8 @@ SmallVector<Value> TileLoader::loadStoredTile(const RowPlace &place,
 Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
                                 OpFoldResult count, OpBuilder &nested) {
   IndexMath math(nested, loc);
-  if (cache.getTileOrder().exists())
+  TileOrder order = cache.getTileOrder();
+  if (order.hasMetadata() || (order.exists() && kind == ComponentKind::Codes))
     return gatherTiledRows(kind, place, count, nested);
   RowSlice rows = getGroupSlice(math, cache, place, head, kind);
   // One row of metadata serves all tokens of a group of several.

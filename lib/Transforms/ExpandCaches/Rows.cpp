@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -113,9 +114,19 @@ struct TiledRow {
   /// The row without axes of one element, and its number of elements.
   RankedTensorType type;
   int64_t elements;
+  /// The order of these axes in which elements are those of the row.
+  SmallVector<int64_t> order;
 
   TiledRow(OpBuilder &builder, Location loc, const RowSlice &slice,
            Value component);
+  /// The row as it lies in its component.
+  Value extract(OpBuilder &builder, Location loc, Value component) const;
+  /// Copies `row` into `target`, its axes in the order of the row, or of the
+  /// component.
+  Value copy(OpBuilder &builder, Location loc, Value row, Value target,
+             ArrayRef<int64_t> permutation) const;
+  /// A row to fill, in the order of the row.
+  Value createScratch(OpBuilder &builder, Location loc) const;
   /// `row`, of this type, as `1 x elements`.
   Value flatten(OpBuilder &builder, Location loc, Value row) const;
   /// The inverse.
@@ -131,33 +142,76 @@ TiledRow::TiledRow(OpBuilder &builder, Location loc, const RowSlice &slice,
   OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
   Value index = math.rem(slice.row, slice.tile.tokens);
   offsets = {slice.batch, slice.head, math.div(slice.row, slice.tile.tokens)};
-  sizes.assign(3, one);
-  auto all = [&](unsigned axis) -> OpFoldResult {
-    return builder.getIndexAttr(whole.getDimSize(axis));
+  // Takes all of some axes, given in the order of the row; which of several
+  // axes of one element a slice has left out would be unclear.
+  auto takeAll = [&](std::initializer_list<int64_t> axes) {
+    sizes.assign(whole.getRank(), one);
+    SmallVector<int64_t> ofRow, sorted, shape;
+    for (int64_t axis : axes)
+      if (whole.getDimSize(axis) != 1 || axes.size() == 1)
+        ofRow.push_back(axis);
+    sorted = ofRow;
+    llvm::sort(sorted);
+    for (int64_t axis : sorted) {
+      shape.push_back(whole.getDimSize(axis));
+      sizes[axis] = builder.getIndexAttr(shape.back());
+    }
+    for (int64_t axis : ofRow)
+      order.push_back(llvm::find(sorted, axis) - sorted.begin());
+    type = RankedTensorType::get(shape, whole.getElementType());
   };
-  SmallVector<int64_t> shape;
   if (whole.getRank() == 5) { // Metadata, groups x tokens.
     offsets.append({zero, index});
-    sizes.append({all(3), one});
-    shape = {whole.getDimSize(3)};
+    takeAll({3});
   } else if (slice.tile.kind == TileKind::ChannelPairs) {
     offsets.append({zero, index, zero});
-    sizes.append({all(3), one, all(5)});
-    shape = {whole.getDimSize(3), whole.getDimSize(5)};
-  } else {
+    takeAll({3, 5});
+  } else if (slice.tile.kind == TileKind::TokenPairs) {
     offsets.append({math.div(index, 2), zero, math.rem(index, 2)});
-    sizes.append({one, all(4), one});
-    shape = {whole.getDimSize(4)};
+    takeAll({4});
+  } else {
+    // Rule R39: token 2 F (2 t + e) + 2 f + h of a tile of F fragments.
+    int64_t laneTokens = slice.tile.tokens / 8;
+    Value pair = math.div(index, laneTokens);
+    Value inLane = math.rem(index, laneTokens);
+    Value half = math.mul(math.rem(inLane, 2), 2);
+    offsets.append({math.div(inLane, 2), zero, zero, math.div(pair, 2), zero,
+                    math.add(half, math.rem(pair, 2)), zero});
+    takeAll({4, 7, 9, 5});
   }
   strides.assign(offsets.size(), one);
-  type = RankedTensorType::get(shape, whole.getElementType());
   elements = type.getNumElements();
 }
 
+Value TiledRow::extract(OpBuilder &builder, Location loc,
+                        Value component) const {
+  return tensor::ExtractSliceOp::create(builder, loc, type, component, offsets,
+                                        sizes, strides);
+}
+
+Value TiledRow::copy(OpBuilder &builder, Location loc, Value row, Value target,
+                     ArrayRef<int64_t> permutation) const {
+  if (isIdentityPermutation(permutation))
+    return linalg::CopyOp::create(builder, loc, row, target).getResult(0);
+  return linalg::TransposeOp::create(builder, loc, row, target, permutation)
+      ->getResult(0);
+}
+
+Value TiledRow::createScratch(OpBuilder &builder, Location loc) const {
+  return tensor::EmptyOp::create(builder, loc,
+                                 applyPermutation(type.getShape(), order),
+                                 type.getElementType());
+}
+
+static ReassociationIndices getAllAxes(int64_t rank) {
+  return llvm::to_vector<2>(llvm::seq<int64_t>(0, rank));
+}
+
 Value TiledRow::flatten(OpBuilder &builder, Location loc, Value row) const {
-  if (type.getRank() == 2)
+  if (type.getRank() > 1)
     row = tensor::CollapseShapeOp::create(
-        builder, loc, row, SmallVector<ReassociationIndices>{{0, 1}});
+        builder, loc, row,
+        SmallVector<ReassociationIndices>{getAllAxes(type.getRank())});
   return tensor::ExpandShapeOp::create(
       builder, loc, RankedTensorType::get({1, elements}, type.getElementType()),
       row, SmallVector<ReassociationIndices>{{0, 1}});
@@ -169,7 +223,10 @@ Value TiledRow::unflatten(OpBuilder &builder, Location loc, Value row) const {
   if (type.getRank() == 1)
     return row;
   return tensor::ExpandShapeOp::create(
-      builder, loc, type, row, SmallVector<ReassociationIndices>{{0, 1}});
+      builder, loc,
+      RankedTensorType::get(applyPermutation(type.getShape(), order),
+                            type.getElementType()),
+      row, SmallVector<ReassociationIndices>{getAllAxes(type.getRank())});
 }
 
 /// The extent of a dimension of a tensor type: dynamic if it is a value, even a
@@ -184,12 +241,8 @@ Value RowSlice::extract(OpBuilder &builder, Location loc,
                         Value component) const {
   if (tile.exists()) {
     TiledRow row(builder, loc, *this, component);
-    Value source = tensor::ExtractSliceOp::create(
-        builder, loc, row.type, component, row.offsets, row.sizes, row.strides);
-    Value scratch = tensor::EmptyOp::create(builder, loc, row.type.getShape(),
-                                            row.type.getElementType());
-    Value copy =
-        linalg::CopyOp::create(builder, loc, source, scratch).getResult(0);
+    Value copy = row.copy(builder, loc, row.extract(builder, loc, component),
+                          row.createScratch(builder, loc), row.order);
     return row.flatten(builder, loc, copy);
   }
   auto type = cast<RankedTensorType>(component.getType());
@@ -230,9 +283,13 @@ Value RowSlice::insert(OpBuilder &builder, Location loc, Value rows,
                        Value component) const {
   if (tile.exists()) {
     TiledRow row(builder, loc, *this, component);
-    return tensor::InsertSliceOp::create(
-        builder, loc, row.unflatten(builder, loc, rows), component, row.offsets,
-        row.sizes, row.strides);
+    Value source = row.unflatten(builder, loc, rows);
+    if (!isIdentityPermutation(row.order))
+      source =
+          row.copy(builder, loc, source, row.extract(builder, loc, component),
+                   invertPermutationVector(row.order));
+    return tensor::InsertSliceOp::create(builder, loc, source, component,
+                                         row.offsets, row.sizes, row.strides);
   }
   SliceBounds bounds(builder, *this, component);
   return tensor::InsertSliceOp::create(builder, loc, rows, component,
@@ -364,7 +421,8 @@ RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
                             const RowPlace &place, Value head,
                             ComponentKind kind) {
   Builder &builder = math.getBuilder();
-  if (TileOrder tile = cache.getTileOrder(); tile.exists())
+  TileOrder tile = cache.getTileOrder();
+  if (tile.hasMetadata() || (tile.exists() && kind == ComponentKind::Codes))
     return {place.block,
             head,
             place.row,

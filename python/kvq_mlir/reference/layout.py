@@ -61,8 +61,8 @@ class Order:
 @dataclass(frozen=True)
 class Layout:
     """The fields of `#kvq.layout`. high: None where it is as codes. block: tokens of a row of codes, and how many channels
-    of each follow each other, None for all. scope: "record" or "row" with fields, else None. tile: "channel_pairs" or
-    "token_pairs" and how many tokens, else None."""
+    of each follow each other, None for all. scope: "record" or "row" with fields, else None. tile: "channel_pairs",
+    "token_pairs" or "fragments" and how many tokens, else None."""
 
     codes: Order = Order()
     high: Order | None = None
@@ -89,9 +89,9 @@ class Layout:
                 tokens, channels = (size.strip() for size in value.strip("[]").split(","))
                 found["block"] = int(tokens), None if channels == "*" else int(channels)
             elif name == "tile":
-                order = re.fullmatch(r"(channel_pairs|token_pairs)<\s*(\d+)\s*>", value)
+                order = re.fullmatch(r"(channel_pairs|token_pairs|fragments)<\s*(\d+)\s*>", value)
                 if not order:
-                    raise ValueError(f"unknown tile '{value}', expected channel_pairs<T> or token_pairs<T>")
+                    raise ValueError(f"unknown tile '{value}', expected channel_pairs<T>, token_pairs<T> or fragments<T>")
                 found["tile"] = order[1], int(order[2])
             elif name in ("record", "row"):
                 found["scope"] = name
@@ -196,18 +196,31 @@ def _bytes(metadata: np.ndarray, records: int) -> np.ndarray:
 
 
 def tile_codes(rows: np.ndarray, tile: tuple[str, int]) -> np.ndarray:
-    """Rows of bytes [..., tokens, bytes] in tiles of T: [..., tiles, bytes / 2, T, 2], or [..., tiles, T / 2, bytes, 2].
+    """Rows of bytes [..., tokens, bytes] in tiles of T: [..., tiles, bytes / 2, T, 2], [..., tiles, T / 2, bytes, 2], or
+    [..., tiles, T / 16, bytes / (16 n), 8, 4, n, 4, 2], n = 2 where rows are a multiple of 32 bytes, else 1.
 
     What has no token is 0.
     """
     order, size = tile
     rows = _padded(rows, size)
     tiles = rows.reshape(*rows.shape[:-2], rows.shape[-2] // size, size, rows.shape[-1])
+    if order == "fragments":
+        return _fragments(tiles)
     if order == "channel_pairs":
         pairs = tiles.reshape(*tiles.shape[:-1], tiles.shape[-1] // 2, 2)
         return np.swapaxes(pairs, -3, -2)
     pairs = tiles.reshape(*tiles.shape[:-2], size // 2, 2, tiles.shape[-1])
     return np.swapaxes(pairs, -2, -1)
+
+
+def _fragments(tiles: np.ndarray) -> np.ndarray:
+    """Rule R39, from [..., T, bytes]: token 2 F (2 t + e) + 2 f + h, byte 16 n x + 16 i + 8 r + g."""
+    *outer, tokens, size = tiles.shape
+    n = 2 if size % 32 == 0 else 1
+    split = tiles.reshape(*outer, 4, 2, tokens // 16, 2, size // (16 * n), n, 2, 8)
+    t, e, f, h, x, i, r, g = range(len(outer), len(outer) + 8)
+    ordered = split.transpose(*range(len(outer)), f, x, g, t, i, h, e, r)
+    return ordered.reshape(*outer, tokens // 16, size // (16 * n), 8, 4, n, 4, 2)
 
 
 def tile_metadata(rows: np.ndarray, size: int) -> np.ndarray:

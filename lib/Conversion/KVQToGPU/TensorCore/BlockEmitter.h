@@ -271,6 +271,9 @@ private:
   // Values.cpp: probabilities times values.
   ValueWords loadValueWords(Value slot, int64_t fragment,
                             const ProductPart *part);
+  Words loadFragment(Value slot, int64_t fragment);
+  FragmentA unpackValues(const ValueWords &words, const ValueStep &step);
+  FragmentA unpackFragment(const Words &words, const ValueStep &step);
   SmallVector<FragmentB, 2> transposeColumns(const FragmentC &probabilities);
   FragmentC selectColumns(const ProductPart *part, int64_t tile,
                           const FragmentC &yes, const FragmentC &no);

@@ -42,6 +42,19 @@ getChannelsOfLanes(const SidePlan &side, int64_t byte, int64_t plane,
   return std::pair(first, stride);
 }
 
+/// The group that channels of `lanes` lanes are all of, if there is one:
+/// `channels` are lane 0's.
+static std::optional<int64_t> getGroupOfLanes(const SidePlan &side,
+                                              ArrayRef<int64_t> channels,
+                                              int64_t stride, int64_t lanes) {
+  int64_t group = side.getGroup(channels.front());
+  for (int64_t channel : channels)
+    for (int64_t lane = 0; lane != lanes; ++lane)
+      if (side.getGroup(channel + lane * stride) != group)
+        return std::nullopt;
+  return group;
+}
+
 /// The products along channels for lanes that load `loadBytes` at once; fails
 /// where they mix groups.
 static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
@@ -64,15 +77,48 @@ static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
         if (!channels || (e != 0 && channels->second != step.stride))
           return std::nullopt;
         std::tie(step.channels[e], step.stride) = *channels;
-        for (int64_t lane = 0; lane != 4; ++lane) {
-          int64_t group = key.getGroup(step.channels[e] + lane * step.stride);
-          if (e == 0 && lane == 0)
-            step.group = group;
-          else if (group != step.group)
-            return std::nullopt;
-        }
       }
+      auto group = getGroupOfLanes(key, step.channels, step.stride, 4);
+      if (!group)
+        return std::nullopt;
+      step.group = *group;
       steps.push_back(step);
+    }
+  return steps;
+}
+
+/// The part of the accumulator of a lane's bytes `bytes`, of rows that are
+/// `bytesApart` from lane to lane; fails where it mixes groups.
+static std::optional<ValueStep> planValueStep(const SidePlan &value,
+                                              std::array<int64_t, 2> bytes,
+                                              int64_t bytesApart,
+                                              ValueStep step) {
+  for (auto [byte, channel] : llvm::zip_equal(bytes, step.channels)) {
+    auto channels = getChannelsOfLanes(value, byte, step.plane, bytesApart, 8);
+    if (!channels ||
+        (&channel != step.channels.begin() && channels->second != step.stride))
+      return std::nullopt;
+    std::tie(channel, step.stride) = *channels;
+  }
+  auto group = getGroupOfLanes(value, step.channels, step.stride, 8);
+  if (!group)
+    return std::nullopt;
+  step.group = *group;
+  return step;
+}
+
+/// The accumulator's parts where values lie in fragments: bytes 16 x + g and
+/// 16 x + 8 + g of rows are in lane 4 g + t's words 2 x and 2 x + 1.
+static std::optional<SmallVector<ValueStep>>
+planFragments(const SidePlan &value) {
+  SmallVector<ValueStep> steps;
+  for (int64_t x = 0; x != value.rowBytes / 16; ++x)
+    for (int64_t plane = 0; plane != value.element.getPlanes(); ++plane) {
+      auto step = planValueStep(value, {16 * x, 16 * x + 8}, /*bytesApart=*/1,
+                                {{}, 0, 0, /*word=*/2 * x, /*half=*/0, plane});
+      if (!step)
+        return std::nullopt;
+      steps.push_back(*step);
     }
   return steps;
 }
@@ -80,35 +126,25 @@ static std::optional<SmallVector<KeyStep>> planKeys(const SidePlan &key) {
 /// The accumulator's parts for lanes that load `loadBytes` at once; fails where
 /// they mix groups.
 static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
-  const StoredElement &element = value.element;
+  if (value.hasFragments())
+    return planFragments(value);
+  bool isExact = value.element.isExact();
   int64_t loads = value.rowBytes / (8 * value.loadBytes);
   int64_t wordsPerLoad = value.loadBytes / 4;
   if (value.rowBytes % (8 * value.loadBytes) != 0)
     return std::nullopt;
   SmallVector<ValueStep> steps;
   for (int64_t word = 0; word != loads * wordsPerLoad; ++word)
-    for (int64_t half = 0; half != (element.isExact() ? 1 : 2); ++half)
-      for (int64_t plane = 0; plane != element.getPlanes(); ++plane) {
-        ValueStep step = {{}, 0, 0, word, half, plane};
-        for (int64_t r = 0; r != 2; ++r) {
-          int64_t byte = word / wordsPerLoad * 8 * value.loadBytes +
-                         word % wordsPerLoad * 4 +
-                         (element.isExact() ? 2 * r : 2 * half + r);
-          auto channels =
-              getChannelsOfLanes(value, byte, plane, value.loadBytes, 8);
-          if (!channels || (r != 0 && channels->second != step.stride))
-            return std::nullopt;
-          std::tie(step.channels[r], step.stride) = *channels;
-          for (int64_t lane = 0; lane != 8; ++lane) {
-            int64_t group =
-                value.getGroup(step.channels[r] + lane * step.stride);
-            if (r == 0 && lane == 0)
-              step.group = group;
-            else if (group != step.group)
-              return std::nullopt;
-          }
-        }
-        steps.push_back(step);
+    for (int64_t half = 0; half != (isExact ? 1 : 2); ++half)
+      for (int64_t plane = 0; plane != value.element.getPlanes(); ++plane) {
+        int64_t first = word / wordsPerLoad * 8 * value.loadBytes +
+                        word % wordsPerLoad * 4 + 2 * half;
+        auto step =
+            planValueStep(value, {first, first + (isExact ? 2 : 1)},
+                          value.loadBytes, {{}, 0, 0, word, half, plane});
+        if (!step)
+          return std::nullopt;
+        steps.push_back(*step);
       }
   return steps;
 }
@@ -127,7 +163,7 @@ static std::string whyNotRows(CacheType cache, TokenRegion region) {
     return "";
   if (cache.isRing())
     return "a ring";
-  if (cache.getTileOrder().exists())
+  if (cache.getTileOrder().hasMetadata())
     return "tiles";
   if (std::optional<int64_t> page = cache.getPage();
       page && *page % kFragmentTokens != 0)
@@ -210,6 +246,13 @@ template <typename Step>
 static std::string
 planSteps(SidePlan &side, SmallVector<Step> &steps,
           std::optional<SmallVector<Step>> (*plan)(const SidePlan &)) {
+  if (side.hasFragments()) {
+    side.loadBytes = side.rowBytes % 32 == 0 ? 16 : 8;
+    std::optional<SmallVector<Step>> planned = plan(side);
+    if (planned)
+      steps = *planned;
+    return planned ? "" : "groups of channels that fragments mix";
+  }
   // Longer loads are fewer, shorter ones keep groups of channels apart.
   for (side.loadBytes = 16; side.loadBytes >= 4; side.loadBytes /= 2)
     if (std::optional<SmallVector<Step>> planned = plan(side)) {
@@ -285,6 +328,8 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
     whyNot = whyNotRows(side->cache, side->region);
     if (whyNot.empty())
       whyNot = planElement(*side);
+    if (whyNot.empty() && side->isKey && side->hasFragments())
+      whyNot = "fragments, which are for values";
     if (whyNot.empty() && side->rowBytes % 16 != 0)
       whyNot = "rows of " + std::to_string(side->rowBytes) +
                " bytes, not a multiple of 16";
@@ -294,8 +339,10 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
     }
     side->multipliesFP8 = work.multipliesFP8 && side->element.isFP8();
   }
+  // Steps are to lie within what tokens lie in together.
   auto isPagedCodes = [](const SidePlan &side) {
-    return side.region == TokenRegion::Codes && side.cache.isPaged();
+    return side.region == TokenRegion::Codes &&
+           (side.cache.isPaged() || side.hasFragments());
   };
   if ((isPagedCodes(plan.key) || plan.key.foldsIntoQuery()) &&
       isPagedCodes(plan.value) &&
@@ -325,6 +372,8 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
       if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
           *side->cache.getPage() % tokens != 0)
         return false;
+    if (plan.value.hasFragments() && plan.value.getTileTokens() != tokens)
+      return false;
     return plan.key.groupTokens == 1 || plan.key.groupTokens % tokens == 0;
   };
   bool followsValues = isPagedCodes(plan.value) && !plan.key.foldsIntoQuery();
@@ -338,6 +387,7 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
         fitsLanes(tokens))
       return plan;
   }
-  whyNot = "no step of 16 to 64 tokens fits the block's memory and the pages";
+  whyNot = "no step of 16 to 64 tokens fits the block's memory, the pages and "
+           "the tiles";
   return std::nullopt;
 }

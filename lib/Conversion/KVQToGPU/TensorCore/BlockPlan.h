@@ -111,6 +111,11 @@ struct SidePlan {
   int64_t groupTokens = 1;
 
   int64_t getChannels() const { return cache.getHeadDim(); }
+  /// Of values that lie in fragments, the tokens of a tile; else 0.
+  int64_t getTileTokens() const {
+    return region == TokenRegion::Codes ? cache.getTileOrder().tokens : 0;
+  }
+  bool hasFragments() const { return getTileTokens() != 0; }
   /// Whether each token has scales of its own.
   bool hasTokenScales() const { return scaleType && groupTokens == 1; }
   bool hasTokenZeros() const { return zeroType && groupTokens == 1; }
@@ -146,7 +151,8 @@ struct ValueStep {
   std::array<int64_t, 2> channels;
   int64_t stride;
   int64_t group;
-  /// The word of a lane, the half of it, and the plane.
+  /// The word of a lane, the half of it, and the plane; in fragments the first
+  /// of a word for each half of the tokens.
   int64_t word, half, plane;
 };
 

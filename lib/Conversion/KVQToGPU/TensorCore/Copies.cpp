@@ -46,11 +46,19 @@ static Value buildExtent(WarpBuilder &w, Value component, unsigned axis) {
   return w.toI64(memref::DimOp::create(w.builder, w.loc, component, axis));
 }
 
+/// Bytes of a row, or of what else is numbered by the axes before: a tile.
+static int64_t getUnitBytes(MemRefType component) {
+  int64_t bytes = getElementBytes(component);
+  for (int64_t extent : component.getShape().drop_front(3))
+    bytes *= extent;
+  return bytes;
+}
+
 /// Bytes from one of a component's first axis' elements to the next, which all
 /// rows of all heads lie between.
 static Value buildBlockBytes(WarpBuilder &w, Value component) {
-  Value total = w.i64(getElementBytes(cast<MemRefType>(component.getType())));
-  for (unsigned axis : {1, 2, 3})
+  Value total = w.i64(getUnitBytes(cast<MemRefType>(component.getType())));
+  for (unsigned axis : {1, 2})
     total = w.mul(total, buildExtent(w, component, axis));
   return total;
 }
@@ -79,15 +87,19 @@ ComponentRows BlockEmitter::locateComponent(const SidePlan &plan,
                                             Value component, int64_t rowTokens,
                                             bool isPool) {
   auto type = cast<MemRefType>(component.getType());
-  int64_t rowBytes = type.getShape().back() * getElementBytes(type);
+  int64_t unitBytes = getUnitBytes(type);
+  bool isTiled = type.getRank() != 4;
   ComponentRows rows;
   rows.elementType = type.getElementType();
   rows.rowTokens = rowTokens;
-  rows.stride = isTokenMajor(plan) ? rowBytes * type.getDimSize(2) : rowBytes;
-  rows.alignment = getAlignment(plan, this->plan, type, rows.stride);
+  rows.stride = isTokenMajor(plan) ? unitBytes * type.getDimSize(2)
+                : isTiled          ? unitBytes / plan.getTileTokens()
+                                   : unitBytes;
+  if (!isTiled)
+    rows.alignment = getAlignment(plan, this->plan, type, rows.stride);
   Value headBytes = isTokenMajor(plan)
-                        ? w.i64(rowBytes)
-                        : w.mul(buildExtent(w, component, 2), rowBytes);
+                        ? w.i64(unitBytes)
+                        : w.mul(buildExtent(w, component, 2), unitBytes);
   rows.base = w.toI64(memref::ExtractAlignedPointerAsIndexOp::create(
       w.builder, w.loc, component));
   rows.base = w.add(rows.base, w.mul(w.toI64(op.getHead()), headBytes));
@@ -176,8 +188,10 @@ Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
 /// s(r) of the row whose lane rows' number is `group`: of keys g, of values t.
 static std::pair<int64_t, int64_t> getSwizzle(const SidePlan &plan,
                                               int64_t laneRows) {
-  // Rows that share 128 bytes are moved alike.
-  if (!llvm::isPowerOf2_64(plan.rowBytes) || plan.getSharedRows() > laneRows)
+  // Lanes load fragments in the order of their numbers. Rows that share 128
+  // bytes are moved alike.
+  if (plan.hasFragments() || !llvm::isPowerOf2_64(plan.rowBytes) ||
+      plan.getSharedRows() > laneRows)
     return {1, 0};
   if (!plan.isKey)
     return {4, 2};
@@ -233,6 +247,8 @@ void BlockEmitter::planCopies(SideRows &side) {
 void BlockEmitter::planLoads(SideRows &side) {
   // Lanes of keys are told by g and t, those of values by t and g.
   const SidePlan &plan = *side.plan;
+  if (plan.hasFragments())
+    return;
   Value group = plan.isKey ? laneRow : laneColumn;
   Value inRow = plan.isKey ? laneColumn : laneRow;
   int64_t laneRows = getLaneRows(plan);
@@ -344,6 +360,14 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
   Value first =
       isScattered ? side.rows.base : locateStep(side, step, side.rows);
   int64_t chunks = plan.getChunks();
+  // All of a tile is there if one of its tokens is. What others hold are
+  // integers, which count nothing.
+  Value isThere;
+  if (plan.hasFragments()) {
+    Value last = w.add(step.begin, this->plan.stepTokens);
+    isThere = w.bothTrue(w.compare(arith::CmpIPredicate::slt, step.begin, end),
+                         w.compare(arith::CmpIPredicate::sgt, last, begin));
+  }
   auto copy = [&](Value firstChunk, ValueRange) -> SmallVector<Value> {
     Value chunk = w.add(firstChunk, lane);
     Value row = w.divideUnsigned(chunk, chunks);
@@ -354,8 +378,9 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
     source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
     Value group = w.divideUnsigned(row, laneRows);
     Value offset = buildMoved(w, plan, chunk, group, laneRows);
+    Value isRead = isThere ? isThere : sees(some, token);
     w.copyAsync(w.add(slot, offset), 0, source, 0,
-                w.select(sees(some, token), w.i32(kChunkBytes), w.i32(0)));
+                w.select(isRead, w.i32(kChunkBytes), w.i32(0)));
     return {};
   };
   w.buildFor(w.i32(0), w.i32(this->plan.stepTokens * chunks), w.i32(kLanes), {},

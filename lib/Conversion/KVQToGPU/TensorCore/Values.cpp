@@ -63,6 +63,52 @@ BlockEmitter::ValueWords BlockEmitter::loadValueWords(Value slot,
   return words;
 }
 
+/// The words of a fragment that lies as lanes load it.
+Words BlockEmitter::loadFragment(Value slot, int64_t fragment) {
+  int64_t loadBytes = plan.value.loadBytes, allBytes = 32 * loadBytes;
+  int64_t bytes = kFragmentTokens * plan.value.rowBytes;
+  Value address = w.add(slot, w.mul(lane, loadBytes));
+  Words words;
+  for (int64_t offset = 0; offset != bytes; offset += allBytes)
+    llvm::append_range(
+        words, w.loadShared(address, fragment * bytes + offset, loadBytes));
+  return words;
+}
+
+/// Channels of values as rows of products of 16 tokens.
+FragmentA BlockEmitter::unpackValues(const ValueWords &words,
+                                     const ValueStep &step) {
+  const StoredElement &element = plan.value.element;
+  FragmentA a;
+  for (int64_t h = 0; h != 2; ++h) {
+    Value first = words[h][0][step.word], second = words[h][1][step.word];
+    if (element.isExact()) {
+      for (int64_t half = 0; half != 2; ++half)
+        a[2 * h + half] = unpackPlane(
+            element, mergeHalves(w, element, first, second, half), 0)[0];
+      continue;
+    }
+    auto [even, odd] = unpackPlane(
+        element, mergeHalves(w, element, first, second, step.half), step.plane);
+    a[2 * h] = even;
+    a[2 * h + 1] = odd;
+  }
+  return a;
+}
+
+/// The same where they lie in fragments.
+FragmentA BlockEmitter::unpackFragment(const Words &words,
+                                       const ValueStep &step) {
+  FragmentA a;
+  for (int64_t h = 0; h != 2; ++h) {
+    auto [even, odd] =
+        unpackPlane(plan.value.element, words[step.word + h], step.plane);
+    a[2 * h] = even;
+    a[2 * h + 1] = odd;
+  }
+  return a;
+}
+
 /// `yes` in the columns of tile `tile` that `part` is of, `no` in others.
 FragmentC BlockEmitter::selectColumns(const ProductPart *part, int64_t tile,
                                       const FragmentC &yes,
@@ -96,23 +142,16 @@ void BlockEmitter::emitValues(WarpState &state,
         sum = w.multiply({offset, offset, offset, offset}, parts.front(), sum);
       }
     }
-    ValueWords words = loadValueWords(state.valueSlot, fragment, part);
+    bool isFragment = plan.value.hasFragments();
+    Words fragmentWords;
+    ValueWords words;
+    if (isFragment)
+      fragmentWords = loadFragment(state.valueSlot, fragment);
+    else
+      words = loadValueWords(state.valueSlot, fragment, part);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
-      FragmentA a;
-      for (int64_t h = 0; h != 2; ++h) {
-        Value first = words[h][0][step.word], second = words[h][1][step.word];
-        if (element.isExact()) {
-          for (int64_t half = 0; half != 2; ++half)
-            a[2 * h + half] = unpackPlane(
-                element, mergeHalves(w, element, first, second, half), 0)[0];
-          continue;
-        }
-        auto [even, odd] = unpackPlane(
-            element, mergeHalves(w, element, first, second, step.half),
-            step.plane);
-        a[2 * h] = even;
-        a[2 * h + 1] = odd;
-      }
+      FragmentA a = isFragment ? unpackFragment(fragmentWords, step)
+                               : unpackValues(words, step);
       // Exact values have no scales, and codes one for each group.
       for (auto [t, ofGroups] : llvm::enumerate(columns)) {
         FragmentC &acc = state.tiles[t].acc[i], sum = acc;
