@@ -4,116 +4,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Without fast-math, so that what is quantized again has the same codes on
-// every target.
-//
-//===----------------------------------------------------------------------===//
 
 #include "TurnBack.h"
 
-#include "kvq/IR/FloatArithmetic.h"
-#include "kvq/IR/Rope.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
 
-namespace {
-
-/// Channels `first`, `first + stride`, … of rows.
-struct ChannelSlice {
-  SmallVector<OpFoldResult> offsets, sizes, strides;
-
-  ChannelSlice(OpBuilder &b, int64_t tokens, int64_t first, int64_t count,
-               int64_t stride)
-      : offsets({b.getIndexAttr(0), b.getIndexAttr(first)}),
-        sizes({b.getIndexAttr(tokens), b.getIndexAttr(count)}),
-        strides({b.getIndexAttr(1), b.getIndexAttr(stride)}) {}
-
-  Value extract(OpBuilder &b, Location loc, Value rows) const {
-    return tensor::ExtractSliceOp::create(b, loc, rows, offsets, sizes,
-                                          strides);
-  }
-  Value insert(OpBuilder &b, Location loc, Value part, Value rows) const {
-    return tensor::InsertSliceOp::create(b, loc, part, rows, offsets, sizes,
-                                         strides);
-  }
-};
-
-} // namespace
-
-/// Replaces the channels `slice` of `target` by what `body` makes, in f32, of
-/// the rows `inputs` and of one row of each of `tables`.
-static Value
-mapChannels(OpBuilder &b, Location loc, ValueRange inputs, ValueRange tables,
-            const ChannelSlice &slice, Value target,
-            function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
-  Value part = slice.extract(b, loc, target);
-  Type elementType = getElementTypeOrSelf(target.getType());
-  AffineMap rows = b.getMultiDimIdentityMap(2);
-  AffineMap row =
-      AffineMap::get(2, 0, {b.getAffineConstantExpr(0), b.getAffineDimExpr(1)},
-                     b.getContext());
-  SmallVector<AffineMap> maps(inputs.size(), rows);
-  maps.append(tables.size(), row);
-  maps.push_back(rows);
-  SmallVector<Value> operands(inputs);
-  llvm::append_range(operands, tables);
-  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
-  auto buildBody = [&](OpBuilder &nested, Location loc, ValueRange args) {
-    SmallVector<Value> numbers;
-    for (Value number : args.drop_back())
-      numbers.push_back(buildExtend(nested, loc, number));
-    Value result = body(nested, loc, numbers);
-    linalg::YieldOp::create(nested, loc,
-                            buildRound(nested, loc, result, elementType));
-  };
-  part = linalg::GenericOp::create(b, loc, part.getType(), operands, part, maps,
-                                   iterators, buildBody)
-             .getResult(0);
-  return slice.insert(b, loc, part, target);
-}
-
 /// Elements that `rows` are turned into, in `target`.
 Value KeyTurner::turnInto(OpBuilder &b, Location loc, Value rows,
                           Value target) const {
-  auto type = cast<RankedTensorType>(target.getType());
-  int64_t tokens = type.getDimSize(0), headDim = type.getDimSize(1);
-  RopePairs pairs(style, cast<RankedTensorType>(cos.getType()).getDimSize(1));
-  ChannelSlice slices[] = {
-      {b, tokens, 0, pairs.count, pairs.stride},
-      {b, tokens, pairs.distance, pairs.count, pairs.stride}};
-  SmallVector<Value> inputs, tables;
-  for (const ChannelSlice &slice : slices)
-    inputs.push_back(slice.extract(b, loc, rows));
-  for (Value table : {cos, sin}) {
-    SmallVector<OpFoldResult> offsets = {positions, b.getIndexAttr(0)};
-    SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
-    SmallVector<OpFoldResult> sizes = {ones[0], b.getIndexAttr(pairs.count)};
-    tables.push_back(
-        tensor::ExtractSliceOp::create(b, loc, table, offsets, sizes, ones));
-  }
-  for (int64_t which : {0, 1}) {
-    auto turn = [&](OpBuilder &b, Location loc, ValueRange args) {
-      Value sin = arith::NegFOp::create(b, loc, args[3]);
-      auto [x, y] = buildTurnedPair(b, loc, args[0], args[1], args[2], sin,
-                                    /*contract=*/false);
-      return which == 0 ? x : y;
-    };
-    target = mapChannels(b, loc, inputs, tables, slices[which], target, turn);
-  }
-  int64_t turned = pairs.getChannels();
-  if (turned == headDim)
-    return target;
-  ChannelSlice rest(b, tokens, turned, headDim - turned, 1);
-  return mapChannels(
-      b, loc, rest.extract(b, loc, rows), {}, rest, target,
-      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return turner.turn(b, loc, rows, positions, b.getIndexAttr(1), target);
 }
 
 Value KeyTurner::turnRows(OpBuilder &b, Location loc, Value rows) const {
@@ -149,7 +53,7 @@ Value KeyTurner::decodeToken(OpBuilder &b, Location loc, ValueRange components,
                               cache.getRotation(), /*inverse=*/true);
   if (!format.getCenterType())
     return values;
-  ChannelSlice all(b, /*tokens=*/1, 0, cache.getHeadDim(), 1);
+  ChannelSlice all(b, b.getIndexAttr(1), 0, cache.getHeadDim(), 1);
   return mapChannels(b, loc, values, getGiven(ComponentKind::Means), all,
                      values,
                      [](OpBuilder &b, Location loc, ValueRange args) -> Value {

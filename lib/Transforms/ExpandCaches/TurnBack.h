@@ -9,6 +9,7 @@
 #define KVQ_LIB_TRANSFORMS_EXPANDCACHES_TURNBACK_H
 
 #include "Rows.h"
+#include "TurnRows.h"
 
 namespace mlir::kvq {
 
@@ -18,7 +19,8 @@ public:
   /// `cos` and `sin` are tables of RoPE, of which row `positions` is read.
   KeyTurner(CacheType cache, RopeStyle style, Value cos, Value sin,
             Value positions)
-      : cache(cache), style(style), cos(cos), sin(sin), positions(positions) {}
+      : cache(cache), turner{cos, sin, style, /*isBack=*/true},
+        positions(positions) {}
 
   /// Elements of the cache, `tokens x head_dim`, that `rows`, elements or f32
   /// values, are turned into.
@@ -38,8 +40,8 @@ private:
                  const RowPlace &place, Value head, Value target) const;
 
   CacheType cache;
-  RopeStyle style;
-  Value cos, sin, positions;
+  RowTurner turner;
+  Value positions;
 };
 
 } // namespace mlir::kvq
