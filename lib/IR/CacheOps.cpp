@@ -196,6 +196,77 @@ static LogicalResult verifySaturated(AppendOp op) {
   return success();
 }
 
+/// The position of a token follows from lengths; one with a slot needs it for
+/// RoPE.
+static LogicalResult verifyPositions(AppendOp op) {
+  Value positions = op.getPositions();
+  bool areNeeded = op.getSlots() && op.getCos();
+  if (areNeeded != bool(positions))
+    return op.emitOpError(areNeeded
+                              ? "expected positions beside slots, which do not "
+                                "say which rows of the tables turn tokens"
+                              : "positions are for tokens with slots that RoPE "
+                                "turns: expected none without both");
+  if (!positions)
+    return success();
+  int64_t total =
+      cast<RankedTensorType>(op.getTokens().getType()).getDimSize(0);
+  int64_t found = cast<RankedTensorType>(positions.getType()).getDimSize(0);
+  if (ShapedType::isDynamic(total) || ShapedType::isDynamic(found) ||
+      total == found)
+    return success();
+  return op.emitOpError("expected a position for each of ")
+         << total << " tokens, got " << found;
+}
+
+/// What RoPE turns: the rows of the cache, or those of one of its segments.
+static FailureOr<CacheType> getTurned(AppendOp op) {
+  CacheType cache = op.getCache().getType();
+  std::optional<uint64_t> segment = op.getRopeSegment();
+  if (!cache.getSegments() && !segment)
+    return cache;
+  if (!cache.getSegments())
+    return op.emitOpError("rope_segment = ")
+           << *segment << " is given for a cache without segments: " << cache;
+  if (!segment)
+    return op.emitOpError("expected rope_segment, which of the segments RoPE "
+                          "turns, for ")
+           << cache;
+  std::vector<CacheType> segments = cache.getSegmentCaches();
+  if (*segment < segments.size())
+    return segments[*segment];
+  return op.emitOpError("expected a rope_segment below ")
+         << segments.size() << ", the number of segments, got " << *segment;
+}
+
+/// Keys may be turned before they are stored.
+static LogicalResult verifyRope(AppendOp op) {
+  if (failed(verifyPositions(op)))
+    return failure();
+  Value cos = op.getCos();
+  if (!cos && op.getRopeSegment())
+    return op.emitOpError("rope_segment is given without tables of RoPE");
+  CacheType cache = op.getCache().getType();
+  if (!cos)
+    return verifyRopeTables(op, cos, op.getSin(), op.getRopeStyle(),
+                            cache.getHeadDim());
+  auto side = op->getAttrOfType<CacheSideAttr>(kSideAttrName);
+  if (side && side.getValue() == CacheSide::Values)
+    return op.emitOpError("RoPE turns keys only: expected no tables with ")
+           << kSideAttrName << " = " << side;
+  FailureOr<CacheType> turned = getTurned(op);
+  if (failed(turned))
+    return failure();
+  if (turned->isBeforeRope())
+    return op.emitOpError("keys with rope = pre are stored before RoPE: "
+                          "expected no tables, got ")
+           << *turned;
+  if (failed(verifyRopeTables(op, cos, op.getSin(), op.getRopeStyle(),
+                              turned->getHeadDim())))
+    return failure();
+  return verifyRopeRows(op, cache, cos);
+}
+
 LogicalResult AppendOp::verify() {
   CacheType cache = getCache().getType();
   if (getResult().getType() != cache)
@@ -204,6 +275,8 @@ LogicalResult AppendOp::verify() {
   if (failed(verifyTokens(*this)) || failed(verifyPacking(*this)))
     return failure();
   if (getSlots() && failed(verifySlots(*this)))
+    return failure();
+  if (failed(verifyRope(*this)))
     return failure();
   if (getSlots())
     return verifySaturated(*this);

@@ -162,7 +162,11 @@ LogicalResult kvq::verifyKeyRope(Operation *op, CacheType keys, Value cos,
       return failure();
   if (!cos)
     return verifyRopeTables(op, cos, sin, style, keys.getHeadDim());
-  int64_t rows = cast<RankedTensorType>(cos.getType()).getDimSize(0);
+  return verifyRopeRows(op, keys, cos);
+}
+
+LogicalResult kvq::verifyRopeRows(Operation *op, CacheType keys, Value table) {
+  int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(0);
   if (ShapedType::isDynamic(rows) ||
       ShapedType::isDynamic(keys.getCapacity()) || rows >= keys.getCapacity())
     return success();

@@ -63,6 +63,10 @@ LogicalResult verifyRopeTables(Operation *op, Value cos, Value sin,
                                std::optional<RopeStyle> style,
                                int64_t channels);
 
+/// Tables of RoPE have a row for each position up to the capacity, where both
+/// are known.
+LogicalResult verifyRopeRows(Operation *op, CacheType keys, Value table);
+
 /// Keys before RoPE need tables with a row for each position up to the
 /// capacity, where both are known; other keys take none.
 LogicalResult verifyKeyRope(Operation *op, CacheType keys, Value cos, Value sin,

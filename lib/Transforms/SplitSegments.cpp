@@ -51,15 +51,23 @@ static Value getFlushed(CacheType segment, Value flushed) {
 static void splitOp(RewriterBase &rewriter, AppendOp op) {
   Location loc = op.getLoc();
   Value saturated = op.getSaturated();
-  auto append = [&](unsigned, const CacheSegment &part) -> Value {
+  auto append = [&](unsigned index, const CacheSegment &part) -> Value {
     CacheType segment = part.getType();
     Value tokens = extractChannels(rewriter, loc, op.getTokens(), part);
     // Nothing saturates in an exact segment.
     Value counts = segment.isExact() ? Value() : saturated;
+    bool isTurned = index == op.getRopeSegment();
+    auto getTurning = [&](Value operand) {
+      return isTurned ? operand : Value();
+    };
     auto append = AppendOp::create(
         rewriter, loc, segment, counts ? counts.getType() : Type(), tokens,
         part.cache, op.getLengths(), getFlushed(segment, op.getFlushed()),
-        op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(), counts);
+        op.getCounts(), op.getPages(), op.getStarts(), op.getSlots(),
+        getTurning(op.getPositions()), getTurning(op.getCos()),
+        getTurning(op.getSin()), counts,
+        isTurned ? op.getRopeStyleAttr() : RopeStyleAttr(),
+        /*rope_segment=*/IntegerAttr());
     if (counts)
       saturated = append.getNewSaturated();
     return append.getResult();

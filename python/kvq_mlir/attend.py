@@ -17,7 +17,7 @@ from .cuda_arrays import Taken
 from .devices import Cuda, Device, find_device, name_of, name_of_memory
 from .format import Segments
 from .ir import attention as _ir
-from .rope import Tables, check_rope
+from .rope import Tables, check_rope, on_place
 from .schedule import Schedule, schedules_in_use
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -287,8 +287,7 @@ def attention(
     values = k if v is None else v
     device = find_device_of_call(device, q, k, values)
     q, mask = on(device, "q", q), on(device, "mask", mask)
-    if rope is not None and isinstance(device, Cuda):
-        rope = tuple(on(device, "a table of RoPE", table) for table in rope)
+    rope = on_place(rope, device)
     element = element_text("q", q)
     _check_sides(k, v)
     _check_shapes(q, k, values)

@@ -18,6 +18,7 @@ from .checks import (
     check_indices,
     check_lengths,
     check_packed,
+    check_positions,
     check_room,
     check_starts,
     check_tokens,
@@ -33,7 +34,7 @@ from .ir import shift as _shift_ir
 from .pages import PageTable
 from .placement import Placed, copy_page
 from .ring import Ring
-from .rope import Tables, check_rope
+from .rope import Tables, check_rope, tables_of_append
 
 
 @contextmanager
@@ -231,6 +232,9 @@ class Cache(Placed):
         counts: Sequence[int] | None = None,
         *,
         starts: Sequence[int] | None = None,
+        rope: Tables | None = None,
+        rope_style: str = "half",
+        rope_segment: int | None = None,
         count_saturated: bool = False,
         threads: int = 1,
     ) -> np.ndarray | None:
@@ -241,6 +245,11 @@ class Cache(Placed):
         all. Tokens may also be packed, [total, kv_heads, head_dim], with starts, batch + 1 ascending rows: those of
         sequence b are rows starts[b] to starts[b + 1], and others are not read.
 
+        rope: for keys that RoPE has not turned yet, tables (cos, sin) as `rope_tables` makes them, with a row for each
+        position: each token is turned by the row of its position, its number in its sequence, in float32, before it is
+        rounded to dtype and stored, in the same launch. rope_style: "half" or "interleaved", which channels are turned
+        together: c and c + n/2, or 2c and 2c + 1. rope_segment: which of several `Segments` is turned, by itself.
+
         count_saturated: return how many of the elements that this call quantizes their codes cannot hold, int64
         [batch, kv_heads]; tokens that wait in a window are counted when they leave it. Exact formats have no codes.
         threads: how many work on the call, each on sequences, KV heads and, without a window or a ring, tokens of its
@@ -248,7 +257,8 @@ class Cache(Placed):
 
         Raises `Error`, a ValueError, with what was expected and found, and writes nothing then: for a wrong shape,
         counts beyond the tokens, fewer threads than 1, a sequence that would outgrow the capacity, a pool without enough free pages, a page
-        that the given table does not have. TypeError for another dtype.
+        that the given table does not have, tables that have no row for a position or do not fit the rows, tables for
+        values or for keys with rope = pre. TypeError for another dtype.
         """
         device = self._device_for(x)
         x = on(device, "the tokens", x)
@@ -260,6 +270,8 @@ class Cache(Placed):
         bounds = check_starts(self, x, counts, starts) if packed else check_tokens(self, x, counts)
         new = np.diff(bounds) if packed else bounds
         check_room(self, new)
+        last = (self._lengths + new - 1)[new > 0]
+        tables = tables_of_append(self, rope, rope_style, rope_segment, last, device)
         self._prepare_pages(new, device)
         compiled = kernel(
             _append_ir.append,
@@ -270,13 +282,15 @@ class Cache(Placed):
             self._pages is not None,
             packed,
             bool(count_saturated),
+            (tables[0].shape[1], rope_style) if tables else None,
+            rope_segment,
             openmp=threads > 1,
             device=device,
         )
         flushed = (self._counts("_flushed"),) if self.has_window else ()
         where = (*self._tables, bounds) if packed else (bounds, *self._tables)
         saturated = (np.zeros((self.batch, self.kv_heads), np.int64),) if count_saturated else ()
-        arguments = (operand(x), *self._arrays, self._counts("_lengths"), *flushed, *where, *saturated)
+        arguments = (operand(x), *self._arrays, self._counts("_lengths"), *flushed, *where, *tables, *saturated)
         compiled.invoke("append", arguments, None if threads == 1 else threads)
         self._flushed = self._flushed_after(new)
         self._lengths += new
@@ -284,14 +298,27 @@ class Cache(Placed):
             each.advance(self._lengths, self._flushed)
         return saturated[0] if saturated else None
 
-    def store(self, x: np.ndarray, slots: Sequence[int], lengths: Sequence[int], *, threads: int = 1) -> None:
+    def store(
+        self,
+        x: np.ndarray,
+        slots: Sequence[int],
+        lengths: Sequence[int],
+        *,
+        positions: Sequence[int] | None = None,
+        rope: Tables | None = None,
+        rope_style: str = "half",
+        rope_segment: int | None = None,
+        threads: int = 1,
+    ) -> None:
         """Quantizes and stores packed tokens x [total, kv_heads, head_dim] in slots of the pool.
 
         A slot is page * page size + row, of one token at most. A negative slot leaves its token out.
-        lengths: the tokens of each sequence from now on. threads: as for append. For caches with a given page table, groups of one token and
+        lengths: the tokens of each sequence from now on. positions: with rope the position of each token, which its slot
+        does not say. rope, rope_style, rope_segment, threads: as for append. For caches with a given page table, groups of one token and
         no exact windows; that the slots are those of the table's pages is up to the caller. Raises `Error`, a
         ValueError, with what was expected and found, and writes nothing then: for another cache, a wrong shape, a slot
-        beyond the pool or given twice, a length beyond the capacity.
+        beyond the pool or given twice, a length beyond the capacity, positions without tables or tables without them, a
+        position that is negative or has no row in the tables.
         """
         device = self._device_for(x)
         x = on(device, "the tokens", x)
@@ -311,9 +338,13 @@ class Cache(Placed):
         kept = check_lengths(self, lengths)
         if kept.max() > self.capacity:
             raise _kvq.Error(f"expected lengths of at most the capacity {self.capacity}, got {kept.max()}")
+        places = check_positions(positions, found >= 0, rope is not None)
+        tables = tables_of_append(self, rope, rope_style, rope_segment, places[found >= 0], device)
         signature = (self.kv_heads, self.head_dim), element, self.dynamic_type
-        compiled = kernel(_append_ir.store, *signature, openmp=threads > 1, device=device)
-        arguments = (operand(x), *self._arrays, found.astype(np.int64))
+        turning = (tables[0].shape[1], rope_style) if tables else None
+        compiled = kernel(_append_ir.store, *signature, turning, rope_segment, openmp=threads > 1, device=device)
+        turned = (places, *tables) if tables else ()
+        arguments = (operand(x), *self._arrays, found.astype(np.int64), *turned)
         compiled.invoke("append", arguments, None if threads == 1 else threads)
         self._lengths[:] = kept
         self._flushed[:] = 0 if self.format.is_exact else kept

@@ -59,6 +59,24 @@ def check_starts(cache: Cache, x: np.ndarray, counts: Sequence[int] | None, star
     return found
 
 
+def check_positions(positions: Sequence[int] | None, is_stored: np.ndarray, are_needed: bool) -> np.ndarray:
+    """The positions of tokens that RoPE turns, int64, empty where it turns none; `Error` where one that is stored has
+    none, or they are of no use."""
+    if are_needed != (positions is not None):
+        expected = "positions, which slots do not say, with" if are_needed else "no positions without"
+        raise _kvq.Error(f"expected {expected} tables of RoPE")
+    if positions is None:
+        return np.zeros(len(is_stored), np.int64)
+    found = np.asarray(positions)
+    if found.shape != is_stored.shape or (found.size and found.dtype.kind not in "iu"):
+        raise _kvq.Error(f"expected {len(is_stored)} integer positions, got {found.dtype} of shape {found.shape}")
+    found = found.astype(np.int64)
+    least = found[is_stored].min(initial=0)
+    if least < 0:
+        raise _kvq.Error(f"expected positions of at least 0, got {least}")
+    return found
+
+
 def check_room(cache: Cache, new: np.ndarray) -> None:
     """`Error` if a sequence would outgrow the capacity."""
     for b, (count, length) in enumerate(zip(new.tolist(), cache._lengths.tolist(), strict=True)):

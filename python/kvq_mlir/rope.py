@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from . import _kvq
+from .arguments import on
 from .cuda_arrays import Taken
+from .devices import Cuda, Device
+from .format import Segments
+
+if TYPE_CHECKING:
+    from .cache import Cache
 
 STYLES = ("half", "interleaved")
 Tables = tuple[np.ndarray, np.ndarray]  # cosines and sines, [positions, pairs] float32
@@ -50,3 +58,47 @@ def check_rope(rope: Tables, style: str, channels: int, rows: int, what: str) ->
     if len(cos) < rows:
         raise _kvq.Error(f"{what} need {rows} rows of the tables of RoPE, got {len(cos)}")
     return tuple(table.array if isinstance(table, Taken) else np.ascontiguousarray(table) for table in rope)
+
+
+def on_place(rope: Tables | None, device: Device | None) -> Tables | None:
+    """Tables for a call on a device; `Error` where they are elsewhere."""
+    if rope is None or not isinstance(device, Cuda):
+        return rope
+    return tuple(on(device, "a table of RoPE", table) for table in rope)
+
+
+def _turned_channels(cache: Cache, segment: int | None) -> int:
+    """How many channels a row has that RoPE may turn; `Error` where it turns none as they are stored."""
+    is_parted = isinstance(cache.format, Segments)
+    if is_parted != (segment is not None):
+        expected = "which of the segments RoPE turns" if is_parted else "None for a cache of one format"
+        raise _kvq.Error(f"expected rope_segment as {expected}, got {segment}")
+    if not is_parted:
+        channels, fmt = cache.head_dim, cache.format
+    elif 0 <= segment < len(cache.format.parts):
+        begin, end, fmt = cache.format.parts[segment]
+        channels = end - begin
+    else:
+        raise _kvq.Error(f"expected rope_segment from 0 to {len(cache.format.parts) - 1}, got {segment}")
+    if fmt.is_before_rope:
+        raise _kvq.Error("keys with rope = pre are stored before RoPE: expected no tables")
+    return channels
+
+
+def tables_of_append(
+    cache: Cache, rope: Tables | None, style: str, segment: int | None, positions: np.ndarray, device: Device | None
+) -> Tables | tuple[()]:
+    """The tables that keys at `positions` are turned by as they are stored, as kernels take them; none without `rope`.
+
+    `Error`, a ValueError, for values, for keys that are stored before RoPE, for tables that do not fit, and for a style
+    or a segment without tables. TypeError where tables are no float32 arrays.
+    """
+    if rope is None:
+        for name, given in (("rope_style", None if style == "half" else style), ("rope_segment", segment)):
+            if given is not None:
+                raise _kvq.Error(f"{name} {given!r} is given without tables of RoPE")
+        return ()
+    if cache.side == "values":
+        raise _kvq.Error("RoPE turns keys only: expected no tables for a cache of values")
+    channels, rows = _turned_channels(cache, segment), int(positions.max(initial=-1)) + 1
+    return check_rope(on_place(rope, device), style, channels, rows, f"positions up to {rows - 1}")

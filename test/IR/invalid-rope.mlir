@@ -205,3 +205,158 @@ func.func @integers(%q: tensor<1x2x1x64xf32>, %k: !k, %v: !v, %n: tensor<1xi64>,
       outs(%out : tensor<1x2x1x64xf32>) {scale = 0.125 : f32, query_codes = i16} -> tensor<1x2x1x64xf32>
   return
 }
+
+// -----
+
+// Keys may be turned before they are stored.
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_wide(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x33xf32>) {
+  // expected-error@+1 {{expected tables of RoPE with 1 to 32 angles a position, one for each pair of 64 channels, got 33}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x33xf32>, tensor<?x33xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_types(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %cos: tensor<?x32xf32>, %sin: tensor<?x16xf32>) {
+  // expected-error@+1 {{expected tables of RoPE of one type, got 'tensor<?x32xf32>' and 'tensor<?x16xf32>'}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%cos, %sin : tensor<?x32xf32>, tensor<?x16xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_halves(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf16>) {
+  // expected-error@+1 {{operand #3 must be 2D tensor of 32-bit float values, but got 'tensor<?x32xf16>'}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf16>, tensor<?x32xf16>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x100x64xf16, #kvq.format<codes = none>>
+func.func @append_few(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<99x32xf32>) {
+  // expected-error@+1 {{expected tables of RoPE with a row for each of 100 positions, got 99}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<99x32xf32>, tensor<99x32xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_style(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>) {
+  // expected-error@+1 {{rope_style is given without tables of RoPE}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) into(%c : !c) {rope_style = #kvq.rope_style<half>} -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none, rope = pre>>
+func.func @append_before(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf32>) {
+  // expected-error@+1 {{keys with rope = pre are stored before RoPE: expected no tables, got}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_values(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf32>) {
+  // expected-error@+1 {{RoPE turns keys only: expected no tables with kvq.side = #kvq.side<values>}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !c) {kvq.side = #kvq.side<values>} -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_positions(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf32>) {
+  // expected-error@+1 {{positions are for tokens with slots that RoPE turns: expected none without both}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) positions(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>, page = 16>
+func.func @append_slots(%x: tensor<?x2x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf32>) {
+  // expected-error@+1 {{expected positions beside slots, which do not say which rows of the tables turn tokens}}
+  %0 = kvq.append ins(%x : tensor<?x2x64xf16>) slots(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>, page = 16>
+func.func @append_more(%x: tensor<3x2x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf32>, %s: tensor<?xi64>) {
+  // expected-error@+1 {{expected a position for each of 3 tokens, got 2}}
+  %0 = kvq.append ins(%x : tensor<3x2x64xf16>) slots(%s : tensor<?xi64>) positions(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>, page = 16>
+func.func @append_unused(%x: tensor<?x2x64xf16>, %c: !c, %n: tensor<2xi64>) {
+  // expected-error@+1 {{positions are for tokens with slots that RoPE turns: expected none without both}}
+  %0 = kvq.append ins(%x : tensor<?x2x64xf16>) slots(%n : tensor<2xi64>) positions(%n : tensor<2xi64>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.segments<[0:32] = #kvq.format<codes = i8, group = [1, *], scale = f32>, [32:64] = none>>
+func.func @append_which(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x16xf32>) {
+  // expected-error@+1 {{expected rope_segment, which of the segments RoPE turns, for}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x16xf32>, tensor<?x16xf32>) into(%c : !c) -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.format<codes = none>>
+func.func @append_whole(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x32xf32>) {
+  // expected-error@+1 {{rope_segment = 0 is given for a cache without segments}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !c) {rope_segment = 0 : i64} -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.segments<[0:32] = #kvq.format<codes = i8, group = [1, *], scale = f32>, [32:64] = none>>
+func.func @append_none(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x16xf32>) {
+  // expected-error@+1 {{expected a rope_segment below 2, the number of segments, got 2}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x16xf32>, tensor<?x16xf32>) into(%c : !c) {rope_segment = 2 : i64} -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.segments<[0:32] = #kvq.format<codes = i8, group = [1, *], scale = f32>, [32:64] = none>>
+func.func @append_lone(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>) {
+  // expected-error@+1 {{rope_segment is given without tables of RoPE}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) into(%c : !c) {rope_segment = 1 : i64} -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.segments<[0:32] = #kvq.format<codes = i8, group = [1, *], scale = f32>, [32:64] = none>>
+func.func @append_of_segment(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x17xf32>) {
+  // expected-error@+1 {{expected tables of RoPE with 1 to 16 angles a position, one for each pair of 32 channels, got 17}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x17xf32>, tensor<?x17xf32>) into(%c : !c) {rope_segment = 1 : i64} -> !c
+  return
+}
+
+// -----
+
+!c = !kvq.cache<2x2x?x64xf16, #kvq.segments<[0:32] = #kvq.format<codes = i8, group = [1, *], scale = f32>, [32:64] = #kvq.format<codes = none, rope = pre>>>
+func.func @append_segment_before(%x: tensor<2x2x?x64xf16>, %c: !c, %n: tensor<2xi64>, %t: tensor<?x16xf32>) {
+  // expected-error@+1 {{keys with rope = pre are stored before RoPE: expected no tables, got}}
+  %0 = kvq.append ins(%x : tensor<2x2x?x64xf16>) lengths(%n : tensor<2xi64>) rope(%t, %t : tensor<?x16xf32>, tensor<?x16xf32>) into(%c : !c) {rope_segment = 1 : i64} -> !c
+  return
+}

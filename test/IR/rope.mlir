@@ -16,6 +16,7 @@
 !e = !kvq.cache<2x2x?x64xf16, #exact, page = 16>
 !s = !kvq.cache<2x2x?x64xf16, #kvq.segments<[0:32] = #post, [32:48] = #plain, [48:64] = #exact>>
 !p = !kvq.cache<2x2x?x64xf16, #post, recent = 8>
+!o = !kvq.cache<2x2x?x64xf16, #post, page = 16>
 
 // CHECK-LABEL: func.func @caches(
 func.func @caches(%k: !k, %e: !e, %s: !s) {
@@ -33,6 +34,23 @@ func.func @shift(%c: !p, %k: !k, %n: tensor<2xi64>, %cos: tensor<?x32xf32>, %sin
   // CHECK: kvq.shift {{.*}} flushed(%[[N]] : tensor<2xi64>) into(
   %2 = kvq.shift drop(%n, %n : tensor<2xi64>, tensor<2xi64>) lengths(%n : tensor<2xi64>) flushed(%n : tensor<2xi64>)
       into(%k : !k) -> !k
+  return
+}
+
+// CHECK-LABEL: func.func @append(
+func.func @append(%x: tensor<2x2x?x64xf32>, %y: tensor<?x2x64xf16>, %c: !p, %o: !o, %s: !s, %n: tensor<2xi64>,
+                  %i: tensor<?xi64>, %t: tensor<2x?xi64>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>,
+                  %short: tensor<?x5xf32>, %count: tensor<2x2xi64>) {
+  // CHECK: kvq.append ins(%{{.*}} : tensor<2x2x?x64xf32>) lengths(%[[N:.*]] : tensor<2xi64>) flushed(%[[N]] : tensor<2xi64>) counts(%[[N]] : tensor<2xi64>) rope(%[[COS:.*]], %[[SIN:.*]] : tensor<?x32xf32>, tensor<?x32xf32>) saturated(%{{.*}} : tensor<2x2xi64>) into(%{{.*}} : ![[P:.*]]) -> ![[P]], tensor<2x2xi64>
+  %0:2 = kvq.append ins(%x : tensor<2x2x?x64xf32>) lengths(%n : tensor<2xi64>) flushed(%n : tensor<2xi64>)
+      counts(%n : tensor<2xi64>) rope(%cos, %sin : tensor<?x32xf32>, tensor<?x32xf32>)
+      saturated(%count : tensor<2x2xi64>) into(%c : !p) -> !p, tensor<2x2xi64>
+  // CHECK: kvq.append {{.*}} slots(%[[I:.*]] : tensor<?xi64>) positions(%[[I]] : tensor<?xi64>) rope(%[[COS]], %[[SIN]] : {{.*}}) into(%{{.*}}) {rope_style = #kvq.rope_style<interleaved>}
+  %1 = kvq.append ins(%y : tensor<?x2x64xf16>) slots(%i : tensor<?xi64>) positions(%i : tensor<?xi64>)
+      rope(%cos, %sin : tensor<?x32xf32>, tensor<?x32xf32>) into(%o : !o) {rope_style = #kvq.rope_style<interleaved>} -> !o
+  // CHECK: kvq.append {{.*}} rope(%{{.*}}, %{{.*}} : tensor<?x5xf32>, tensor<?x5xf32>) into(%{{.*}}) {rope_segment = 1 : i64}
+  %2 = kvq.append ins(%x : tensor<2x2x?x64xf32>) lengths(%n : tensor<2xi64>)
+      rope(%short, %short : tensor<?x5xf32>, tensor<?x5xf32>) into(%s : !s) {rope_segment = 1 : i64} -> !s
   return
 }
 

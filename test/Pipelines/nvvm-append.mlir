@@ -16,6 +16,14 @@
 // IR:         gpu.launch_func @kernels::@windows_kernel blocks in (%c16, %c1, %c1) threads in (%c128, %c1, %c1)
 // IR-NOT:     gpu.launch_func
 // IR:         return
+// IR-LABEL: func.func @turned(
+// IR:         gpu.launch_func @kernels::@turned_kernel blocks in (%c16, %c1, %c1) threads in (%c128, %c1, %c1)
+// IR-NOT:     gpu.launch_func
+// IR:         return
+// IR-LABEL: func.func @turned_slots(
+// IR:         gpu.launch_func @kernels::@turned_slots_kernel
+// IR-NOT:     gpu.launch_func
+// IR:         return
 // IR-LABEL: func.func @tokens(
 // IR:         %[[CHUNKS:.*]] = arith.divui %{{.*}}, %c16
 // IR:         %[[BLOCKS:.*]] = arith.muli %[[CHUNKS]], %c16
@@ -50,6 +58,31 @@ func.func @windows(%x: tensor<2x8x?x128xf32>, %n: tensor<2xi64>, %f: tensor<2xi6
   %0 = kvq.append ins(%x : tensor<2x8x?x128xf32>) lengths(%n : tensor<2xi64>) flushed(%f : tensor<2xi64>)
     pages(%t : tensor<2x?xi64>) into(%c : !k) -> !k
   return %0 : !k
+}
+
+// Keys are turned in that launch: products, differences and sums are rounded, each by
+// itself.
+// CHECK: .visible .entry turned_kernel(
+// CHECK:   mul.rn.f32
+// CHECK:   sub.rn.f32
+// CHECK:   cvt.rn.f16.f32
+// CHECK:   add.rn.f32
+// CHECK:   min.NaN.f32
+// CHECK:   st.global.b8
+func.func @turned(%x: tensor<2x8x?x128xf16>, %n: tensor<2xi64>, %f: tensor<2xi64>, %t: tensor<2x?xi64>,
+                  %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>, %c: !k) -> !k {
+  %0 = kvq.append ins(%x : tensor<2x8x?x128xf16>) lengths(%n : tensor<2xi64>) flushed(%f : tensor<2xi64>)
+    pages(%t : tensor<2x?xi64>) rope(%cos, %sin : tensor<?x64xf32>, tensor<?x64xf32>) into(%c : !k) -> !k
+  return %0 : !k
+}
+
+// CHECK: .visible .entry turned_slots_kernel(
+// CHECK:   mul.rn.f32
+func.func @turned_slots(%x: tensor<?x8x128xf32>, %s: tensor<?xi64>, %p: tensor<?xi64>,
+                        %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>, %c: !rms) -> !rms {
+  %0 = kvq.append ins(%x : tensor<?x8x128xf32>) slots(%s : tensor<?xi64>) positions(%p : tensor<?xi64>)
+    rope(%cos, %sin : tensor<?x64xf32>, tensor<?x64xf32>) into(%c : !rms) {rope_style = #kvq.rope_style<interleaved>} -> !rms
+  return %0 : !rms
 }
 
 // CHECK: .visible .entry tokens_kernel(

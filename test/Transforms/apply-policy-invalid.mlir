@@ -293,3 +293,35 @@ module attributes {kvq.policy = #kvq.policy<<format = #row>>} {
   // expected-error@+1 {{attention turns these keys as it reads them: expected one format with rope = pre, got #kvq.segments<[0:32]}}
   func.func private @segments_of_turned_keys(!exact)
 }
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#row = #kvq.segments<[0:32] = #f, [32:64] = none>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #row>>} {
+  func.func @turned(%x: tensor<1x2x1x64xf16>, %c: !exact, %n: tensor<1xi64>, %t: tensor<?x32xf32>) -> !exact {
+    // expected-error@+1 {{the policy gives this cache segments, but RoPE turns its tokens as rows of one format: expected one format}}
+    %0 = kvq.append ins(%x : tensor<1x2x1x64xf16>) lengths(%n : tensor<1xi64>)
+        rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !exact) -> !exact
+    return %0 : !exact
+  }
+}
+
+// -----
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<format = #f>>} {
+  func.func @values(%q: tensor<1x2x1x64xf32>, %x: tensor<1x2x1x64xf16>, %k: !exact, %v: !exact, %n: tensor<1xi64>,
+                    %t: tensor<?x32xf32>) -> (tensor<1x2x1x64xf32>, !exact) {
+    // expected-error@+1 {{RoPE turns keys only: expected no tables for a cache that is read as values}}
+    %0 = kvq.append ins(%x : tensor<1x2x1x64xf16>) lengths(%n : tensor<1xi64>)
+        rope(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>) into(%v : !exact) -> !exact
+    %o = kvq.attention ins(%q, %k, %0 : tensor<1x2x1x64xf32>, !exact, !exact)
+        lengths(%n : tensor<1xi64>) outs(%q : tensor<1x2x1x64xf32>) {scale = 1.0 : f32} -> tensor<1x2x1x64xf32>
+    return %o, %0 : tensor<1x2x1x64xf32>, !exact
+  }
+}

@@ -280,3 +280,22 @@ module attributes {kvq.policy = #kvq.policy<<heads = [1:4], format = #f>>} {
     return %0 : !exact
   }
 }
+
+// -----
+
+// Keys of each range of heads are turned by the same tables.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!exact = !kvq.cache<2x4x?x64xf16, #kvq.format<codes = none>>
+
+module attributes {kvq.policy = #kvq.policy<<heads = [1:4], format = #f>>} {
+  // CHECK-LABEL: func.func @turned(
+  // CHECK:         kvq.append ins(%{{.*}} : tensor<2x1x3x64xf16>) {{.*}} rope(%[[COS:.*]], %[[SIN:.*]] : tensor<?x24xf32>, tensor<?x24xf32>) into(%{{.*}}) {kvq.side = #kvq.side<keys>, rope_style = #kvq.rope_style<interleaved>}
+  // CHECK:         kvq.append ins(%{{.*}} : tensor<2x3x3x64xf16>) {{.*}} rope(%[[COS]], %[[SIN]] : tensor<?x24xf32>, tensor<?x24xf32>) into(%{{.*}}) {kvq.side = #kvq.side<keys>, rope_style = #kvq.rope_style<interleaved>}
+  func.func @turned(%c: !exact, %x: tensor<2x4x3x64xf16>, %n: tensor<2xi64>, %cos: tensor<?x24xf32>, %sin: tensor<?x24xf32>) -> !exact {
+    %0 = kvq.append ins(%x : tensor<2x4x3x64xf16>) lengths(%n : tensor<2xi64>)
+        rope(%cos, %sin : tensor<?x24xf32>, tensor<?x24xf32>) into(%c : !exact)
+        {kvq.side = #kvq.side<keys>, rope_style = #kvq.rope_style<interleaved>} -> !exact
+    return %0 : !exact
+  }
+}

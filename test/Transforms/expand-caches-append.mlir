@@ -37,9 +37,9 @@
 // 1. The first tokens, rounded.
 // CHECK:             %[[FIRST_END:.*]] = arith.minsi %[[NEW]], %[[C4]]
 // CHECK:             %[[FIRST2:.*]] = scf.for %[[T:.*]] = %[[LENGTH]] to %[[FIRST_END]] step %[[C1]] iter_args(%[[FIRST3:.*]] = %[[FIRST1]])
+// CHECK:               %[[TARGET:.*]] = tensor.extract_slice %[[FIRST3]][%[[B]], %[[H]], %[[T]], 0] [1, 1, 1, 64]
 // CHECK:               %[[INPUT:.*]] = arith.subi %[[T]], %[[LENGTH]]
 // CHECK:               %[[SOURCE:.*]] = tensor.extract_slice %[[X]][%[[B]], %[[H]], %[[INPUT]], 0] [1, 1, 1, 64] {{.*}} to tensor<1x64xf32>
-// CHECK:               %[[TARGET:.*]] = tensor.extract_slice %[[FIRST3]][%[[B]], %[[H]], %[[T]], 0] [1, 1, 1, 64]
 // CHECK:               %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[SOURCE]] : {{.*}}) outs(%[[TARGET]] :
 // CHECK:                 %[[HIGH:.*]] = arith.cmpf olt, %[[LARGEST]], %[[IN:.*]] : f32
 // CHECK:                 %[[BELOW:.*]] = arith.select %[[HIGH]], %[[LARGEST]], %[[IN]] : f32
@@ -52,7 +52,6 @@
 // CHECK:             %[[STORED:.*]]:3 = scf.for %[[ROW:.*]] = %[[OLD_FLUSHED]] to %[[NEW_FLUSHED]] step %[[C32]] iter_args(%[[CODES3:.*]] = %[[CODES1]], %[[SCALES3:.*]] = %[[SCALES1]], %[[ZEROS3:.*]] = %[[ZEROS1]])
 // CHECK:               %[[TOKEN:.*]] = arith.addi %[[ROW]], %[[C4]]
 // CHECK:               %[[SCRATCH:.*]] = tensor.empty() : tensor<32x64xf16>
-// CHECK:               %[[AHEAD:.*]] = arith.subi %[[TOKEN]], %[[LENGTH]]
 // CHECK:               %[[BEHIND:.*]] = arith.subi %[[LENGTH]], %[[TOKEN]]
 // CHECK:               %[[OLD0:.*]] = arith.maxsi %[[BEHIND]], %[[C0]]
 // CHECK:               %[[OLD:.*]] = arith.minsi %[[OLD0]], %[[C32]]
@@ -62,7 +61,8 @@
 // CHECK:                 linalg.copy
 // CHECK:                 tensor.insert_slice %{{.*}} into %[[GROUP]][%[[I]], 0] [1, 64]
 // CHECK:               %[[FULL:.*]] = scf.for %[[I:.*]] = %[[OLD]] to %[[C32]] step %[[C1]] iter_args(%[[GROUP:.*]] = %[[HALF]])
-// CHECK:                 %[[INPUT:.*]] = arith.addi %[[AHEAD]], %[[I]]
+// CHECK:                 %[[POSITION:.*]] = arith.addi %[[TOKEN]], %[[I]]
+// CHECK:                 %[[INPUT:.*]] = arith.subi %[[POSITION]], %[[LENGTH]]
 // CHECK:                 tensor.extract_slice %[[X]][%[[B]], %[[H]], %[[INPUT]], 0] [1, 1, 1, 64]
 // CHECK:                 linalg.generic
 // CHECK:                 arith.truncf
@@ -174,8 +174,8 @@ func.func @rounded(%x: tensor<1x3x8x64xf16>, %lengths: tensor<1xi64>, %c: !v) ->
 // CHECK:           %[[END:.*]] = arith.minsi
 // CHECK:           %[[START:.*]] = arith.subi %[[BEGIN]], %{{.*}}
 // CHECK:           %[[N:.*]] = arith.subi %[[END]], %[[BEGIN]]
-// CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[X]][0, %[[H]], %[[START]], 0] [1, 1, %[[N]], 64]
 // CHECK:           %[[TARGET:.*]] = tensor.extract_slice %[[VALUES]][0, %[[H]], %[[BEGIN]], 0] [1, 1, %[[N]], 64]
+// CHECK:           %[[SOURCE:.*]] = tensor.extract_slice %[[X]][0, %[[H]], %[[START]], 0] [1, 1, %[[N]], 64]
 // CHECK:           %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[SOURCE]] : {{.*}}) outs(%[[TARGET]] :
 // CHECK:           tensor.insert_slice %[[ROUNDED]] into %[[VALUES]][0, %[[H]], %[[BEGIN]], 0] [1, 1, %[[N]], 64]
 func.func @exact(%x: tensor<1x3x?x64xf32>, %lengths: tensor<1xi64>, %c: !c) -> !c {

@@ -84,3 +84,30 @@ func.func @slices(%q: tensor<1x8x1x64xf32>, %k: !c, %v: !c, %n: !n, %o: !q) -> !
   %1 = kvq.attention ins(%b, %k, %v : !q, !c, !c) lengths(%n : !n) outs(%0 : !q) {scale = 1.0 : f32} -> !q
   return %1 : !q
 }
+
+// -----
+
+// Appends that turn keys are equal where their tables and pairs are.
+
+#f = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x?x64xf16, #f>
+!x = tensor<1x2x1x64xf16>
+!n = tensor<1xi64>
+!t = tensor<?x32xf32>
+
+// CHECK-LABEL: func.func @turned(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<1x2x1x64xf16>, %[[A:[^:]*]]: !cache, %[[B:[^:]*]]: !cache, %[[N:[^:]*]]: tensor<1xi64>, %[[COS:[^:]*]]: tensor<?x32xf32>, %[[SIN:[^:]*]]: tensor<?x32xf32>)
+// CHECK:         call @kvq_append(%[[X]], %[[A]], %[[N]], %[[COS]], %[[SIN]])
+// CHECK:         call @kvq_append(%[[X]], %[[B]], %[[N]], %[[COS]], %[[SIN]])
+// CHECK:         kvq.append {{.*}} {rope_style = #kvq.rope_style<interleaved>}
+// CHECK:         kvq.append ins(%{{.*}}) lengths(%{{.*}}) into(
+// CHECK:       func.func private @kvq_append(
+// CHECK:         kvq.append {{.*}} rope(%{{.*}}, %{{.*}} : tensor<?x32xf32>, tensor<?x32xf32>) into(
+// LLVM-LABEL: llvm.func @turned(
+func.func @turned(%x: !x, %a: !c, %b: !c, %n: !n, %cos: !t, %sin: !t) -> (!c, !c) {
+  %a0 = kvq.append ins(%x : !x) lengths(%n : !n) rope(%cos, %sin : !t, !t) into(%a : !c) -> !c
+  %b0 = kvq.append ins(%x : !x) lengths(%n : !n) rope(%cos, %sin : !t, !t) into(%b : !c) -> !c
+  %a1 = kvq.append ins(%x : !x) lengths(%n : !n) rope(%cos, %sin : !t, !t) into(%a0 : !c) {rope_style = #kvq.rope_style<interleaved>} -> !c
+  %b1 = kvq.append ins(%x : !x) lengths(%n : !n) into(%b0 : !c) -> !c
+  return %a1, %b1 : !c, !c
+}

@@ -84,3 +84,25 @@ func.func @row(%x: tensor<1x1x?x96xf16>, %c: !c, %n: tensor<1xi64>) -> !c {
   %s = kvq.shift drop(%n, %n : tensor<1xi64>, tensor<1xi64>) lengths(%n : tensor<1xi64>) into(%r : !c) -> !c
   return %s : !c
 }
+
+// -----
+
+// RoPE turns the channels of one segment.
+
+// CHECK-LABEL: func.func @turned
+// CHECK: kvq.append
+// CHECK-NOT: rope
+// CHECK: kvq.insert_segment
+// CHECK: kvq.append ins(%{{.*}} : tensor<?x1x32xf16>) slots(%{{.*}}) positions(%[[P:.*]] : tensor<?xi64>) rope(%[[T:.*]], %[[T]] : tensor<?x16xf32>, tensor<?x16xf32>) into(%{{.*}}) {rope_style = #kvq.rope_style<interleaved>}
+// CHECK-NOT: rope_segment
+// EXPAND-LABEL: func.func @turned
+// EXPAND: kvq.quantize
+// EXPAND: arith.mulf
+#f = #kvq.format<codes = i8, group = [1, *], scale = f32>
+!c = !kvq.cache<1x1x?x96xf16, #kvq.segments<[0:64] = #f, [64:96] = none>, page = 16>
+func.func @turned(%x: tensor<?x1x96xf16>, %c: !c, %s: tensor<?xi64>, %p: tensor<?xi64>, %t: tensor<?x16xf32>) -> !c {
+  %r = kvq.append ins(%x : tensor<?x1x96xf16>) slots(%s : tensor<?xi64>) positions(%p : tensor<?xi64>)
+      rope(%t, %t : tensor<?x16xf32>, tensor<?x16xf32>) into(%c : !c)
+      {rope_segment = 1 : i64, rope_style = #kvq.rope_style<interleaved>} -> !c
+  return %r : !c
+}

@@ -267,6 +267,23 @@ def test_a_cache_that_lives_on_the_gpu(rng):
     assert cache.lengths.tolist() == [12, 12]
 
 
+def test_keys_are_turned_in_the_launch_that_stores_them(rng):
+    cache = kvq.Cache(2, 2, 64, 64, FMT, recent=16, page=8, device="cuda")
+    x = on_gpu(rng.standard_normal((2, 2, 11, 64), np.float32))
+    tables = tuple(on_gpu(table) for table in kvq.rope_tables(11, 64))
+    take_log()
+    cache.append(x, [11, 5], rope=tables)
+    (launch,) = launches(take_log())
+    assert launch[1] == "append_kernel"
+    for array in (x, *tables, *cache.storage().values()):
+        assert str(array.__cuda_array_interface__["data"][0]) in launch
+    with pytest.raises(kvq.Error, match="expected a table of RoPE on cuda:0, got an array in the host's memory"):
+        cache.append(x, [0, 1], rope=kvq.rope_tables(11, 64))
+    with pytest.raises(kvq.Error, match="positions up to 11 need 12 rows of the tables of RoPE, got 11"):
+        cache.append(x, [1, 0], rope=tables)
+    assert cache.lengths.tolist() == [11, 5]
+
+
 def test_a_cache_is_rebuilt_on_the_gpu(rng):
     """All of it in one launch, on the stream of the array that it goes to; before attention on that of the query."""
     k, v = (cache.to("cuda") for cache in filled(rng, recent=16, page=32))

@@ -154,6 +154,17 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     written to those of one sequence, and that lengths and flushed counts are those of the
     appends before; none of it is checked at run time.
 
+    With tables, `rope(%cos, %sin)`, tokens are keys before RoPE, and what is stored
+    are keys after it: each row is turned by the row of the tables that its position
+    names, in f32, and then rounded to the cache's element type (rule R42 of
+    docs/Semantics.md). Tables are positions x pairs of channels, as those of
+    `kvq.attention`; `rope_style` says which channels are a pair (see
+    `#kvq.rope_style`; `half` without one), and tables narrower than half of the head
+    leave the other channels as they are. The position of a token is its number in
+    its sequence; tokens with slots have `positions: total`, read where the slot is
+    not negative. Of a cache with segments, `rope_segment` is turned, by itself. The
+    host guarantees that tables have a row for each position.
+
     On request, `saturated: batch x kv_heads` counts, for each sequence and KV
     head, the elements quantized here that their codes cannot hold (rule R24 of
     docs/Semantics.md): they are added to what it held, which is the second
@@ -167,7 +178,13 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     missing for a paged cache, given for another, or too short for its capacity;
     packed tokens with neither or both of `starts` and `slots`, or with `counts`;
     `slots` with lengths or a page table, or for a cache that is not paged, has
-    exact windows or groups of several tokens; counts of
+    exact windows or groups of several tokens; tables of RoPE of different types, with
+    no angle or more than a row has pairs of channels, of fewer rows than the capacity,
+    for a cache (a segment) with `rope = pre`, which attention turns as it reads it, or
+    for values, where `kvq.side` says so; `positions` missing with tables and `slots`,
+    given without both, or for another number of tokens; a `rope_style` or a
+    `rope_segment` without tables; a `rope_segment` missing with segments, given without
+    them, or of none; counts of
     saturated elements for other sequences or heads, with `codes = none` or
     `slots`, or without their result; a result of another type than the cache.
 
@@ -176,6 +193,8 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
         flushed(%f : tensor<1xi64>) into(%c : !kc) -> !kc
     %c2 = kvq.append ins(%y : tensor<?x8x128xf16>) slots(%s : tensor<?xi64>)
         into(%pool : !vc) -> !vc
+    %c3 = kvq.append ins(%z : tensor<1x8x?x128xf16>) lengths(%n : tensor<1xi64>)
+        rope(%cos, %sin : tensor<?x64xf32>, tensor<?x64xf32>) into(%k : !kr) -> !kr
     ```
   }];
   let arguments = (ins
@@ -187,7 +206,12 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     Optional<KVQ_PageTable>:$pages,
     Optional<KVQ_LengthTensor>:$starts,
     Optional<KVQ_LengthTensor>:$slots,
-    Optional<2DTensorOf<[I64]>>:$saturated);
+    Optional<KVQ_LengthTensor>:$positions,
+    Optional<KVQ_RopeTable>:$cos,
+    Optional<KVQ_RopeTable>:$sin,
+    Optional<2DTensorOf<[I64]>>:$saturated,
+    OptionalAttr<KVQ_RopeStyleAttr>:$rope_style,
+    OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$rope_segment);
   let results = (outs KVQ_CacheType:$result,
                       Optional<2DTensorOf<[I64]>>:$newSaturated);
   let assemblyFormat = [{
@@ -198,6 +222,8 @@ def KVQ_AppendOp : KVQ_Op<"append", [Pure, AttrSizedOperandSegments]> {
     (`pages` `(` $pages^ `:` type($pages) `)`)?
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`slots` `(` $slots^ `:` type($slots) `)`)?
+    (`positions` `(` $positions^ `:` type($positions) `)`)?
+    (`rope` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
     (`saturated` `(` $saturated^ `:` type($saturated) `)`)?
     `into` `(` $cache `:` type($cache) `)` attr-dict `->` type($result)
     (`,` type($newSaturated)^)?

@@ -61,6 +61,8 @@ def ApplyPolicyPass : Pass<"kvq-apply-policy", "::mlir::ModuleOp"> {
     cache for which the policy has two types (used as keys and as values, or by
     calls for several layers); a type that is not valid; `rope = pre` for caches
     without it, or a format without it for caches of keys that attention turns;
+    segments for a cache of keys that `kvq.append` turns; an append that turns what
+    attention reads as values;
     another op on a cache that would change (it is named); `kvq.truncate` of exact caches where caches
     get a recent window; a policy in the module and in a file.
 

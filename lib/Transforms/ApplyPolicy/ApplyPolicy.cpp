@@ -241,15 +241,30 @@ static LogicalResult verifyTruncate(TruncateOp op, ArrayRef<Plan> plans) {
   return success();
 }
 
-/// Slots say where tokens lie, and a window does.
+/// Slots say where tokens lie, and a window does. RoPE turns keys, and rows of
+/// one format, as which the op was written.
 static LogicalResult verifyAppend(AppendOp op, CacheGraph &graph,
                                   ArrayRef<Plan> plans) {
   CacheClass *cache = graph.lookup(op.getCache());
-  for (const Plan &plan : plans)
-    if (op.getSlots() && plan.cache == cache && hasAnyWindow(plan))
+  if (!cache)
+    return success();
+  if (op.getCos() && cache->sides.size() == 1 &&
+      cache->sides.count(CacheSide::Values))
+    return op.emitError() << "RoPE turns keys only: expected no tables for a "
+                             "cache that is read as values";
+  auto hasSegments = [](CacheType type) { return bool(type.getSegments()); };
+  for (const Plan &plan : plans) {
+    if (plan.cache != cache)
+      continue;
+    if (op.getSlots() && hasAnyWindow(plan))
       return op.emitError()
              << "the policy gives this cache a recent window, but its tokens "
                 "are stored by slots: expected none, and groups of one token";
+    if (op.getCos() && plan.isChange() && hasAny(plan, hasSegments))
+      return op.emitError()
+             << "the policy gives this cache segments, but RoPE turns its "
+                "tokens as rows of one format: expected one format";
+  }
   return success();
 }
 

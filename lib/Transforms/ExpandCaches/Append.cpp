@@ -36,6 +36,16 @@ struct AppendPattern : OpConversionPattern<AppendOp> {
 
 using Adaptor = AppendPattern::OneToNOpAdaptor;
 
+static NewTokens getNewTokens(AppendOp op, Adaptor adaptor) {
+  NewTokens tokens{adaptor.getTokens().front(), op.isPacked(),
+                   /*turner=*/std::nullopt};
+  if (op.getCos())
+    tokens.turner =
+        RowTurner{adaptor.getCos().front(), adaptor.getSin().front(),
+                  op.getRopeStyle().value_or(RopeStyle::Half)};
+  return tokens;
+}
+
 /// Describes sequence `index` before and after the append.
 static Sequence buildSequence(OpBuilder &builder, Location loc, AppendOp op,
                               Adaptor adaptor, Value index) {
@@ -133,7 +143,7 @@ static ValueRange appendToSequences(OpBuilder &builder, Location loc,
                                     AppendOp op, Adaptor adaptor,
                                     ValueRange components) {
   CacheType cache = op.getCache().getType();
-  NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
+  NewTokens tokens = getNewTokens(op, adaptor);
   AppendItems items(builder, loc, op, adaptor);
   auto appendItem = [&](OpBuilder &nested, Location loc, ValueRange item,
                         ValueRange components) {
@@ -154,7 +164,7 @@ static ValueRange appendToSlots(OpBuilder &builder, Location loc, AppendOp op,
                                 Adaptor adaptor, ValueRange components) {
   CacheType cache = op.getCache().getType();
   int64_t page = *cache.getPage();
-  NewTokens tokens{adaptor.getTokens().front(), op.isPacked()};
+  NewTokens tokens = getNewTokens(op, adaptor);
   IndexMath math(builder, loc);
   auto storeToken = [&](OpBuilder &nested, Location loc, ValueRange item,
                         ValueRange components) {
@@ -168,9 +178,14 @@ static ValueRange appendToSlots(OpBuilder &builder, Location loc, AppendOp op,
                      ValueRange components) {
       IndexMath math(nested, loc);
       RowPlace place{math.div(slot, page), math.rem(slot, page)};
+      // Only RoPE asks where in its sequence a token is.
+      Value position = zero;
+      if (op.getPositions())
+        position =
+            extractIndex(nested, loc, adaptor.getPositions().front(), item[0]);
       Sequence token{place.block,
                      item[0],
-                     zero,
+                     position,
                      zero,
                      zero,
                      zero,

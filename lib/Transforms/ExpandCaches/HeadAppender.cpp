@@ -63,6 +63,21 @@ static Value roundRows(OpBuilder &builder, Location loc, Value source,
       .getResult(0);
 }
 
+Value HeadAppender::extractNew(OpBuilder &nested, Location loc, Value token,
+                               OpFoldResult count) {
+  IndexMath math(nested, loc);
+  Value row = math.add(math.sub(token, sequence.length), sequence.start);
+  return tokens.extract(nested, loc, sequence.index, head, row, count);
+}
+
+Value HeadAppender::fillNew(OpBuilder &nested, Location loc, Value token,
+                            OpFoldResult count, Value target) {
+  Value rows = extractNew(nested, loc, token, count);
+  if (tokens.turner)
+    return tokens.turner->turn(nested, loc, rows, token, count, target);
+  return roundRows(nested, loc, rows, target);
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
@@ -94,13 +109,13 @@ void HeadAppender::forEachHead(HeadBody body) {
 // Exact tokens
 //===----------------------------------------------------------------------===//
 
-/// Stores the new token at `newRow` of the input, in an exact cache whose rows
-/// are records, as the row at `place`.
-void HeadAppender::storeRecord(const RowPlace &place, Value newRow) {
+/// Stores the new token at position `token`, in an exact cache whose rows are
+/// records, as the row at `place`.
+void HeadAppender::storeRecord(const RowPlace &place, Value token) {
   OpFoldResult one = builder.getIndexAttr(1);
   Value row = tensor::EmptyOp::create(builder, loc, {1, cache.getHeadDim()},
                                       cache.getElementType());
-  row = roundRows(builder, loc, extractNew(builder, loc, newRow, one), row);
+  row = fillNew(builder, loc, token, one, row);
   Value &component = getComponent(ComponentKind::Records);
   RowSlice slice = getRows(ComponentKind::Records, place, one);
   Value target = slice.extract(builder, loc, component);
@@ -109,33 +124,32 @@ void HeadAppender::storeRecord(const RowPlace &place, Value newRow) {
   component = slice.insert(builder, loc, pack.getResult(0), component);
 }
 
-/// Stores the new token at `newRow` of the input as the row at `place` of an
-/// exact cache.
-void HeadAppender::storeValue(const RowPlace &place, Value newRow) {
+/// Stores the new token at position `token` as the row at `place` of an exact
+/// cache.
+void HeadAppender::storeValue(const RowPlace &place, Value token) {
   if (cache.findComponent(ComponentKind::Records))
-    storeRecord(place, newRow);
+    storeRecord(place, token);
   else
-    storeExact(ComponentKind::Values, place, newRow, builder.getIndexAttr(1));
+    storeExact(ComponentKind::Values, place, token, builder.getIndexAttr(1));
 }
 
-/// Stores `count` new tokens from `newRow` of the input as the rows from
-/// `place` on.
+/// Stores `count` new tokens from position `token` on as the rows from `place`
+/// on.
 void HeadAppender::storeExact(ComponentKind kind, const RowPlace &place,
-                              Value newRow, OpFoldResult count) {
+                              Value token, OpFoldResult count) {
   Value &component = getComponent(kind);
-  Value source = extractNew(builder, loc, newRow, count);
   RowSlice slice = getRows(kind, place, count);
   Value target = slice.extract(builder, loc, component);
-  component = slice.insert(builder, loc,
-                           roundRows(builder, loc, source, target), component);
+  Value stored = fillNew(builder, loc, token, count, target);
+  component = slice.insert(builder, loc, stored, component);
 }
 
 void HeadAppender::storeFirst() {
   OpFoldResult one = builder.getIndexAttr(1);
   loop(sequence.length, math.min(sequence.newLength, cache.getExactFirst()),
        /*step=*/1, [&](HeadAppender &step, Value token) {
-         step.storeExact(ComponentKind::First, step.getWindowRow(token),
-                         step.getNewRow(token), one);
+         step.storeExact(ComponentKind::First, step.getWindowRow(token), token,
+                         one);
        });
 }
 
@@ -146,14 +160,13 @@ void HeadAppender::storeValues() {
                 [&](HeadAppender &step, Value token) {
                   RowPlace place =
                       sequence.rows.locate(step.builder, step.loc, token);
-                  step.storeRecord(place, step.getNewRow(token));
+                  step.storeRecord(place, token);
                 });
   auto storeRun = [&](OpBuilder &nested, Location loc, Value token, Value count,
                       ValueRange carried) {
     HeadAppender run(nested, loc, cache, tokens, sequence, head, carried);
     run.storeExact(ComponentKind::Values,
-                   sequence.rows.locate(nested, loc, token),
-                   run.getNewRow(token), count);
+                   sequence.rows.locate(nested, loc, token), token, count);
     return run.components;
   };
   components = sequence.rows.forEachRun(
@@ -166,8 +179,8 @@ void HeadAppender::storeRecent() {
   loop(math.max(sequence.length, quantizedEnd), sequence.newLength, /*step=*/1,
        [&](HeadAppender &step, Value token) {
          Value slot = getRingSlot(step.math, cache, token);
-         step.storeExact(ComponentKind::Recent, step.getWindowRow(slot),
-                         step.getNewRow(token), one);
+         step.storeExact(ComponentKind::Recent, step.getWindowRow(slot), token,
+                         one);
        });
 }
 
@@ -213,8 +226,8 @@ Value HeadAppender::gatherGroup(Value token) {
   bool isRounded = getElementTypeOrSelf(tokens.tensor) == elementType;
   bool isPrepared = cache.getFormat().isPrepared();
   // `kvq.quantize` reads an infinity as the largest value itself.
-  if (!cache.hasRecentWindow() && isRounded && !isPrepared)
-    return extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
+  if (!cache.hasRecentWindow() && isRounded && !isPrepared && !tokens.turner)
+    return extractNew(builder, loc, token, builder.getIndexAttr(1));
   Value group = tensor::EmptyOp::create(
       builder, loc, {cache.getTokenGroup(), cache.getHeadDim()}, elementType);
   return fillGroup(token, group);
@@ -224,9 +237,7 @@ Value HeadAppender::gatherGroup(Value token) {
 Value HeadAppender::fillGroup(Value token, Value group) {
   if (cache.hasRecentWindow())
     return gatherWindow(token, group);
-  Value row =
-      extractNew(builder, loc, getNewRow(token), builder.getIndexAttr(1));
-  return roundRows(builder, loc, row, group);
+  return fillNew(builder, loc, token, builder.getIndexAttr(1), group);
 }
 
 /// Fills `group` with the tokens from position `token`: old ones from the ring,
@@ -241,16 +252,14 @@ Value HeadAppender::gatherWindow(Value token, Value group) {
                        .extract(nested, loc, ring);
     return linalg::CopyOp::create(nested, loc, source, target).getResult(0);
   };
-  Value first = getNewRow(token);
-  auto roundNew = [&](OpBuilder &nested, Location loc, Value i, Value target) {
+  auto addNew = [&](OpBuilder &nested, Location loc, Value i, Value target) {
     IndexMath math(nested, loc);
-    Value source = extractNew(nested, loc, math.add(first, i), one);
-    return roundRows(nested, loc, source, target);
+    return fillNew(nested, loc, math.add(token, i), one, target);
   };
   Value zero = math.constant(0), size = math.constant(cache.getTokenGroup());
   Value old = math.min(math.max(math.sub(sequence.length, token), zero), size);
   group = fillRows(builder, loc, group, zero, old, copyOld);
-  return fillRows(builder, loc, group, old, size, roundNew);
+  return fillRows(builder, loc, group, old, size, addNew);
 }
 
 void HeadAppender::encodeGroup(Value group, const RowPlace &place) {
@@ -269,7 +278,7 @@ void HeadAppender::flushGroups() {
 
 SmallVector<Value> HeadAppender::store(const RowPlace &place) {
   if (cache.getFormat().isExact())
-    storeValue(place, sequence.start);
+    storeValue(place, sequence.length);
   else
     encodeGroup(gatherHeads(sequence.length), place);
   return components;

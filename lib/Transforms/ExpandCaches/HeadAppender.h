@@ -9,6 +9,7 @@
 #define KVQ_LIB_TRANSFORMS_EXPANDCACHES_HEADAPPENDER_H
 
 #include "Rows.h"
+#include "TurnRows.h"
 
 namespace mlir::kvq {
 
@@ -17,6 +18,8 @@ namespace mlir::kvq {
 struct NewTokens {
   Value tensor;
   bool isPacked;
+  /// What turns keys before they are stored.
+  std::optional<RowTurner> turner;
 
   /// Rows from `row` on of one head of a padded sequence, or of all tokens.
   Value extract(OpBuilder &builder, Location loc, Value sequence, Value head,
@@ -28,7 +31,8 @@ struct Sequence {
   Value index;
   /// The row of its first new token.
   Value start;
-  /// Tokens before and after the append.
+  /// Tokens before and after the append. The first new token is at position
+  /// `length`.
   Value length, newLength;
   /// Quantized tokens before and after the append.
   Value flushed, newFlushed;
@@ -72,14 +76,12 @@ private:
             /*tile=*/{},
             cache.getTokenMajor() && !isWindow};
   }
-  /// The new token at position `token`, as a row of the input.
-  Value getNewRow(Value token) {
-    return math.add(math.sub(token, sequence.length), sequence.start);
-  }
-  Value extractNew(OpBuilder &nested, Location loc, Value row,
-                   OpFoldResult count) {
-    return tokens.extract(nested, loc, sequence.index, head, row, count);
-  }
+  /// Rows of the input with `count` new tokens from position `token` on.
+  Value extractNew(OpBuilder &nested, Location loc, Value token,
+                   OpFoldResult count);
+  /// The elements that they become, in `target`.
+  Value fillNew(OpBuilder &nested, Location loc, Value token,
+                OpFoldResult count, Value target);
 
   /// A loop from `begin` to `end` that carries the components; `body` builds
   /// one step, on an appender of its own.
@@ -87,10 +89,10 @@ private:
   /// `body` for each of the heads that share metadata.
   void forEachHead(HeadBody body);
 
-  void storeExact(ComponentKind kind, const RowPlace &place, Value newRow,
+  void storeExact(ComponentKind kind, const RowPlace &place, Value token,
                   OpFoldResult count);
-  void storeRecord(const RowPlace &place, Value newRow);
-  void storeValue(const RowPlace &place, Value newRow);
+  void storeRecord(const RowPlace &place, Value token);
+  void storeValue(const RowPlace &place, Value token);
   void storeFirst();
   void storeValues();
   void storeRecent();

@@ -96,12 +96,21 @@ class Cache:
         """Quantized tokens of each sequence, int64 [batch]; a multiple of the format's token group."""
         return np.array([len(s.groups) * self.fmt.tokens for s in self._sequences], np.int64)
 
-    def append(self, x: np.ndarray, counts: Sequence[int] | None = None) -> None:
+    def append(
+        self,
+        x: np.ndarray,
+        counts: Sequence[int] | None = None,
+        rope: tuple[np.ndarray, np.ndarray] | None = None,
+        rope_style: str = "half",
+    ) -> None:
         """Append tokens x [batch, heads, tokens, dim], float16, bfloat16 or float32.
 
         counts: how many of the tokens belong to each sequence, the first ones; the rest is padding and is not read.
-        Default: all. Raises ValueError, leaving the cache as it was, for a wrong shape, a count beyond the tokens or a
-        sequence that would outgrow the capacity (with both numbers).
+        Default: all. rope: tables of cosines and sines, float32 [positions, pairs], by which keys are turned before they
+        are rounded to elements (rule R42).
+        Raises ValueError, leaving the cache as it was, for a wrong shape, a count beyond the tokens, a
+        sequence that would outgrow the capacity (with both numbers), a position without a row in the tables, and for
+        tables where the format has rope = pre.
         """
         x = np.asarray(x)
         if x.ndim != 4 or (x.shape[0], x.shape[1], x.shape[3]) != (self.batch, self.heads, self.dim):
@@ -115,10 +124,25 @@ class Cache:
                 raise ValueError(f"sequence {b}: count {count} is not within the {tokens} tokens given")
             if length + count > self.capacity:
                 raise ValueError(f"sequence {b}: {length + count} tokens exceed the capacity of {self.capacity}")
+        if rope is not None:
+            x = self._turned_tokens(x, counts, (*rope, rope_style))
         elements = to_element(x, self.dtype)
         for sequence, rows, count in zip(self._sequences, elements, counts, strict=True):
             for t in range(count):
                 self._append_token(sequence, rows[:, t].copy())
+
+    def _turned_tokens(self, x: np.ndarray, counts: list[int], rope: tuple[np.ndarray, np.ndarray, str]) -> np.ndarray:
+        """New tokens in f32, each turned by the row of its position; padding stays."""
+        if self.fmt.rope == "pre":
+            raise ValueError("keys with rope = pre are stored before RoPE")
+        cos, sin, style = rope
+        x = x.astype(np.float32)
+        for b, (count, length) in enumerate(zip(counts, self.lengths.tolist(), strict=True)):
+            if count and length + count > len(cos):
+                raise ValueError(f"sequence {b}: position {length + count - 1} is not in tables of {len(cos)} rows")
+            rows = slice(length, length + count)
+            x[b, :, :count] = turn(x[b, :, :count], cos[rows], sin[rows], style)
+        return x
 
     def _append_token(self, sequence: _Sequence, token: np.ndarray) -> None:
         if len(sequence.first) < self.exact_first:

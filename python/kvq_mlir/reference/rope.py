@@ -1,4 +1,4 @@
-"""RoPE: pairs of channels turned by an angle that grows with the position (rules R36 and R37)."""
+"""RoPE: pairs of channels turned by an angle that grows with the position (rules R36, R37 and R42)."""
 
 from __future__ import annotations
 
