@@ -208,3 +208,33 @@ func.func @local(%x: tensor<1x2x?x64xf16>, %lengths: tensor<1xi64>, %n: index) -
   %3 = tensor.extract %2#0[%c0, %c0] : tensor<?x64xi8>
   return %3 : i8
 }
+
+// -----
+
+// Keys that RoPE turns go through scratch of one token, or straight to where exact
+// ones lie.
+
+!k = !kvq.cache<1x2x256x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>
+!e = !kvq.cache<1x2x256x64xf16, #kvq.format<codes = none>>
+
+// CHECK-LABEL: func.func @turned(
+// CHECK:         memref.alloca() {{.*}} : memref<1x64xf16>
+// CHECK-NOT:     memref.alloc(
+// CHECK-NOT:     memref.copy
+// CHECK-NOT:     iter_args
+// CHECK:         return{{$}}
+func.func @turned(%x: tensor<1x2x?x64xf32>, %n: tensor<1xi64>, %cos: tensor<256x32xf32>, %sin: tensor<256x32xf32>, %c: !k) -> !k {
+  %0 = kvq.append ins(%x : tensor<1x2x?x64xf32>) lengths(%n : tensor<1xi64>)
+      rope(%cos, %sin : tensor<256x32xf32>, tensor<256x32xf32>) into(%c : !k) -> !k
+  return %0 : !k
+}
+
+// CHECK-LABEL: func.func @turned_exact(
+// CHECK-NOT:     memref.alloc
+// CHECK-NOT:     memref.copy
+// CHECK:         return{{$}}
+func.func @turned_exact(%x: tensor<1x2x?x64xf32>, %n: tensor<1xi64>, %cos: tensor<256x20xf32>, %sin: tensor<256x20xf32>, %c: !e) -> !e {
+  %0 = kvq.append ins(%x : tensor<1x2x?x64xf32>) lengths(%n : tensor<1xi64>)
+      rope(%cos, %sin : tensor<256x20xf32>, tensor<256x20xf32>) into(%c : !e) {rope_style = #kvq.rope_style<interleaved>} -> !e
+  return %0 : !e
+}
