@@ -31,19 +31,7 @@ std::pair<Value, Value> kvq::buildTurnedPair(OpBuilder &builder, Location loc,
   return {first, second};
 }
 
-namespace {
-
-/// An operand of a structured op over rows and pairs.
-struct PairOperand {
-  Value value;
-  AffineMap map;
-};
-
-} // namespace
-
-/// One channel of each pair of `rows`: a slice where these are neighbours, else
-/// all channels, of which the map chooses.
-static PairOperand getPairOperand(OpBuilder &b, Location loc, Value rows,
+PairOperand kvq::buildPairOperand(OpBuilder &b, Location loc, Value rows,
                                   const RopePairs &pairs, bool second) {
   bool areNeighbours = pairs.stride == 1;
   int64_t begin = areNeighbours && second ? pairs.distance : 0;
@@ -66,7 +54,7 @@ static PairOperand getPairOperand(OpBuilder &b, Location loc, Value rows,
 
 Value kvq::buildPairChannels(OpBuilder &b, Location loc, Value rows,
                              const RopePairs &pairs, bool second) {
-  PairOperand channels = getPairOperand(b, loc, rows, pairs, second);
+  PairOperand channels = buildPairOperand(b, loc, rows, pairs, second);
   AffineMap identity = b.getMultiDimIdentityMap(2);
   if (channels.map == identity)
     return channels.value;
@@ -88,8 +76,8 @@ std::pair<Value, Value> kvq::buildTurnedRows(OpBuilder &b, Location loc,
                                              Value rows, const RopePairs &pairs,
                                              Value cos, Value sin, Value first,
                                              Value second) {
-  PairOperand x = getPairOperand(b, loc, rows, pairs, /*second=*/false);
-  PairOperand y = getPairOperand(b, loc, rows, pairs, /*second=*/true);
+  PairOperand x = buildPairOperand(b, loc, rows, pairs, /*second=*/false);
+  PairOperand y = buildPairOperand(b, loc, rows, pairs, /*second=*/true);
   AffineMap identity = b.getMultiDimIdentityMap(2);
   SmallVector<Value> inputs = {x.value, y.value, cos, sin};
   SmallVector<Value> outputs = {first, second};

@@ -42,15 +42,18 @@ func.func @tokens(%x: tensor<1x2x?x64xf16>, %c: !k, %n: tensor<1xi64>, %cos: ten
 
 !k = !kvq.cache<1x2x?x64xf16, #kvq.format<codes = none>>
 
+// CHECK-DAG:   #[[EVEN:.*]] = affine_map<(d0, d1) -> (d0, d1 * 2)>
+// CHECK-DAG:   #[[ODD:.*]] = affine_map<(d0, d1) -> (d0, d1 * 2 + 1)>
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-LABEL: func.func @exact(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<1x2x?x64xf32>, {{.*}} %[[COS:[^:]*]]: tensor<?x32xf32>, %[[SIN:[^:]*]]: tensor<?x32xf32>)
 // CHECK:         %[[NEW:.*]] = tensor.extract_slice %[[X]]{{.*}} [1, 1, %[[COUNT:.*]], 64] [1, 1, 1, 1]
-// CHECK:         tensor.extract_slice %[[NEW]][0, 0] [%{{.*}}, 32] [1, 2]
-// CHECK:         tensor.extract_slice %[[NEW]][0, 1] [%{{.*}}, 32] [1, 2]
-// CHECK:         tensor.extract_slice %[[COS]][%[[POSITION:.*]], 0] [%[[COUNT]], 32] [1, 1]
-// CHECK:         tensor.extract_slice %[[SIN]][%[[POSITION]], 0] [%[[COUNT]], 32] [1, 1]
-// CHECK:         linalg.generic {indexing_maps = [#[[ROWS]], #[[ROWS]], #[[ROWS]], #[[ROWS]], #[[ROWS]]]
+// CHECK:         %[[C:.*]] = tensor.extract_slice %[[COS]][%[[POSITION:.*]], 0] [%[[COUNT]], 32] [1, 1]
+// CHECK:         %[[S:.*]] = tensor.extract_slice %[[SIN]][%[[POSITION]], 0] [%[[COUNT]], 32] [1, 1]
+// CHECK:         %[[FIRST:.*]] = tensor.extract_slice %{{.*}}[0, 0] [%{{.*}}, 32] [1, 2]
+// CHECK:         linalg.generic {indexing_maps = [#[[EVEN]], #[[ODD]], #[[ROWS]], #[[ROWS]], #[[ROWS]]]{{.*}} ins(%[[NEW]], %[[NEW]], %[[C]], %[[S]] : {{.*}}) outs(%[[FIRST]] :
+// CHECK:         %[[SECOND:.*]] = tensor.extract_slice %{{.*}}[0, 1] [%{{.*}}, 32] [1, 2]
+// CHECK:         linalg.generic {{.*}} ins(%[[NEW]], %[[NEW]], %[[C]], %[[S]] : {{.*}}) outs(%[[SECOND]] :
 func.func @exact(%x: tensor<1x2x?x64xf32>, %c: !k, %n: tensor<1xi64>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> !k {
   %0 = kvq.append ins(%x : tensor<1x2x?x64xf32>) lengths(%n : tensor<1xi64>)
       rope(%cos, %sin : tensor<?x32xf32>, tensor<?x32xf32>) into(%c : !k) {rope_style = #kvq.rope_style<interleaved>} -> !k

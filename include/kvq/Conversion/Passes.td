@@ -20,7 +20,9 @@ def ConvertKVQToVectorPass : Pass<"convert-kvq-to-vector"> {
     - Lanes lie along a parallel axis that is contiguous in the outputs and in
       all inputs that have it, else along such a reduced axis; without one the
       loops are scalar. Inputs that do not have the axis are broadcast. Static
-      remainders use narrower vectors, dynamic ones scalar loops.
+      remainders use narrower vectors, dynamic ones scalar loops. An output that is
+      only written may hold its elements apart (one channel of each pair): its lanes
+      are stored one by one.
     - A block of parallel iterations is written out at once, so that it shares
       loads and conversions. Accumulators of reductions stay in registers.
     - A copy of rows to columns reads a register of each of some rows and shuffles

@@ -35,6 +35,17 @@ std::pair<Value, Value> buildTurnedPair(OpBuilder &builder, Location loc,
                                         Value x, Value y, Value cos, Value sin,
                                         bool contract);
 
+/// An operand of a structured op over rows and pairs.
+struct PairOperand {
+  Value value;
+  AffineMap map;
+};
+
+/// One channel of each pair of `rows`: a slice where these are neighbours, else
+/// all channels, of which the map chooses.
+PairOperand buildPairOperand(OpBuilder &builder, Location loc, Value rows,
+                             const RopePairs &pairs, bool second);
+
 /// The first, or the second, channels of pairs of `rows`, next to each other:
 /// `rows x pairs`.
 Value buildPairChannels(OpBuilder &builder, Location loc, Value rows,

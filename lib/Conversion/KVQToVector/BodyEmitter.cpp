@@ -177,8 +177,19 @@ void BodyEmitter::store(Value value, OpOperand *operand, const Point &point) {
     memref::StoreOp::create(builder, loc, value, operand->get(), at);
     return;
   }
-  vector::StoreOp::create(builder, loc, splat(builder, loc, value, lanes),
-                          operand->get(), at);
+  value = splat(builder, loc, value, lanes);
+  if (!isScatteredAlong(plan, operand, *plan.laneAxis)) {
+    vector::StoreOp::create(builder, loc, value, operand->get(), at);
+    return;
+  }
+  Value first = at.back();
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    at.back() = builder.createOrFold<arith::AddIOp>(
+        loc, first, arith::ConstantIndexOp::create(builder, loc, lane));
+    memref::StoreOp::create(
+        builder, loc, vector::ExtractOp::create(builder, loc, value, lane),
+        operand->get(), at);
+  }
 }
 
 Value BodyEmitter::vectorIndex(unsigned axis, const Point &point) {

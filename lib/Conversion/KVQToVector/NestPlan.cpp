@@ -44,22 +44,45 @@ llvm::SmallBitVector NestPlan::axesOf(OpOperand *operand) const {
   return axes;
 }
 
-/// Whether `axis` runs along the last axis of the operand's memory alone.
-static bool runsAlongMemory(const NestPlan &plan, OpOperand *operand,
-                            unsigned axis) {
-  auto type = dyn_cast<MemRefType>(operand->get().getType());
+/// Whether the operand is in memory, and `axis` moves along the last axis of it
+/// alone.
+static bool runsAlongLastAxis(const NestPlan &plan, OpOperand *operand,
+                              unsigned axis) {
   AffineMap map = plan.op.getMatchingIndexingMap(operand);
-  return type && map.getNumResults() != 0 && type.isLastDimUnitStride() &&
+  return isa<MemRefType>(operand->get().getType()) &&
+         map.getNumResults() != 0 &&
          llvm::none_of(map.getResults().drop_back(), [&](AffineExpr result) {
            return result.isFunctionOfDim(axis);
          });
 }
 
+/// The same, where elements along that last axis are neighbours.
+static bool runsAlongMemory(const NestPlan &plan, OpOperand *operand,
+                            unsigned axis) {
+  return runsAlongLastAxis(plan, operand, axis) &&
+         cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
+}
+
+/// Whether the operand's last index is the position along `axis`.
+static bool isIndexedBy(const NestPlan &plan, OpOperand *operand,
+                        unsigned axis) {
+  return plan.op.getMatchingIndexingMap(operand).getResults().back() ==
+         getAffineDimExpr(axis, plan.op.getContext());
+}
+
 bool kvq::isContiguousAlong(const NestPlan &plan, OpOperand *operand,
                             unsigned axis) {
   return runsAlongMemory(plan, operand, axis) &&
-         plan.op.getMatchingIndexingMap(operand).getResults().back() ==
-             getAffineDimExpr(axis, plan.op.getContext());
+         isIndexedBy(plan, operand, axis);
+}
+
+bool kvq::isScatteredAlong(const NestPlan &plan, OpOperand *operand,
+                           unsigned axis) {
+  return plan.op.isDpsInit(operand) && !plan.hasReduction() &&
+         plan.op.getMatchingBlockArgument(operand).use_empty() &&
+         runsAlongLastAxis(plan, operand, axis) &&
+         isIndexedBy(plan, operand, axis) &&
+         !runsAlongMemory(plan, operand, axis);
 }
 
 std::optional<int64_t> NestPlan::neighbourInPairs(OpOperand *operand,
@@ -162,6 +185,7 @@ static bool canBeLaneAxis(NestPlan &plan, unsigned axis) {
     if (!mustUse && !plan.axesOf(&operand)[axis])
       continue;
     if (!isContiguousAlong(plan, &operand, axis) &&
+        !isScatteredAlong(plan, &operand, axis) &&
         !isPackedAlong(plan, &operand, axis) &&
         !plan.neighbourInPairs(&operand, axis))
       return false;

@@ -100,6 +100,10 @@ struct NestPlan {
 /// Whether neighbours along `axis` are neighbours in the operand's memory.
 bool isContiguousAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
 
+/// Whether neighbours along `axis` lie apart in the memory of an output that is
+/// only written, such as one channel of each pair: lanes are stored one by one.
+bool isScatteredAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);
+
 /// Whether neighbours along `axis` are pairs along the packed axis of an
 /// integer sum, which lie side by side in the operand's memory.
 bool isPackedAlong(const NestPlan &plan, OpOperand *operand, unsigned axis);

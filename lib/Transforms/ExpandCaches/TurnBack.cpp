@@ -54,8 +54,9 @@ Value KeyTurner::decodeToken(OpBuilder &b, Location loc, ValueRange components,
   if (!format.getCenterType())
     return values;
   ChannelSlice all(b, b.getIndexAttr(1), 0, cache.getHeadDim(), 1);
-  return mapChannels(b, loc, values, getGiven(ComponentKind::Means), all,
-                     values,
+  PairOperand centred[] = {{values, b.getMultiDimIdentityMap(2)},
+                           getRowOperand(getGiven(ComponentKind::Means))};
+  return mapChannels(b, loc, centred, all, values,
                      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
                        return arith::AddFOp::create(b, loc, args[0], args[1]);
                      });

@@ -8,7 +8,6 @@
 #include "TurnRows.h"
 
 #include "kvq/IR/FloatArithmetic.h"
-#include "kvq/IR/Rope.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -27,30 +26,28 @@ Value ChannelSlice::insert(OpBuilder &b, Location loc, Value part,
                                        strides);
 }
 
-/// How a structured op over rows and channels reads a table: all rows read the
-/// one that it has, or each its own.
-static AffineMap getTableMap(OpBuilder &b, Value table) {
-  auto type = cast<RankedTensorType>(table.getType());
-  if (type.getDimSize(0) != 1)
-    return b.getMultiDimIdentityMap(2);
-  return AffineMap::get(2, 0,
-                        {b.getAffineConstantExpr(0), b.getAffineDimExpr(1)},
-                        b.getContext());
+PairOperand kvq::getRowOperand(Value rows) {
+  MLIRContext *context = rows.getContext();
+  bool isOne = cast<RankedTensorType>(rows.getType()).getDimSize(0) == 1;
+  AffineExpr row =
+      isOne ? getAffineConstantExpr(0, context) : getAffineDimExpr(0, context);
+  return {rows,
+          AffineMap::get(2, 0, {row, getAffineDimExpr(1, context)}, context)};
 }
 
 Value kvq::mapChannels(
-    OpBuilder &b, Location loc, ValueRange inputs, ValueRange tables,
+    OpBuilder &b, Location loc, ArrayRef<PairOperand> inputs,
     const ChannelSlice &slice, Value target,
     function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
   Value part = slice.extract(b, loc, target);
   Type elementType = getElementTypeOrSelf(target.getType());
-  AffineMap rows = b.getMultiDimIdentityMap(2);
-  SmallVector<AffineMap> maps(inputs.size(), rows);
-  for (Value table : tables)
-    maps.push_back(getTableMap(b, table));
-  maps.push_back(rows);
-  SmallVector<Value> operands(inputs);
-  llvm::append_range(operands, tables);
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> operands;
+  for (const PairOperand &input : inputs) {
+    maps.push_back(input.map);
+    operands.push_back(input.value);
+  }
+  maps.push_back(b.getMultiDimIdentityMap(2));
   SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
   auto buildBody = [&](OpBuilder &nested, Location loc, ValueRange args) {
     SmallVector<Value> numbers;
@@ -74,15 +71,15 @@ Value RowTurner::turn(OpBuilder &b, Location loc, Value rows, Value position,
   ChannelSlice slices[] = {
       {b, tokens, 0, pairs.count, pairs.stride},
       {b, tokens, pairs.distance, pairs.count, pairs.stride}};
-  SmallVector<Value> inputs, tables;
-  for (const ChannelSlice &slice : slices)
-    inputs.push_back(slice.extract(b, loc, rows));
+  SmallVector<PairOperand> inputs;
+  for (bool second : {false, true})
+    inputs.push_back(buildPairOperand(b, loc, rows, pairs, second));
   for (Value table : {cos, sin}) {
     SmallVector<OpFoldResult> offsets = {position, b.getIndexAttr(0)};
     SmallVector<OpFoldResult> sizes = {count, b.getIndexAttr(pairs.count)};
     SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
-    tables.push_back(
-        tensor::ExtractSliceOp::create(b, loc, table, offsets, sizes, ones));
+    inputs.push_back(getRowOperand(
+        tensor::ExtractSliceOp::create(b, loc, table, offsets, sizes, ones)));
   }
   for (int64_t which : {0, 1}) {
     auto turnPair = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -93,14 +90,14 @@ Value RowTurner::turn(OpBuilder &b, Location loc, Value rows, Value position,
                                     /*contract=*/false);
       return which == 0 ? x : y;
     };
-    target =
-        mapChannels(b, loc, inputs, tables, slices[which], target, turnPair);
+    target = mapChannels(b, loc, inputs, slices[which], target, turnPair);
   }
   int64_t turned = pairs.getChannels();
   if (turned == channels)
     return target;
   ChannelSlice rest(b, tokens, turned, channels - turned, 1);
+  PairOperand others{rest.extract(b, loc, rows), b.getMultiDimIdentityMap(2)};
   return mapChannels(
-      b, loc, rest.extract(b, loc, rows), {}, rest, target,
+      b, loc, others, rest, target,
       [](OpBuilder &, Location, ValueRange args) { return args[0]; });
 }

@@ -13,7 +13,7 @@
 #ifndef KVQ_LIB_TRANSFORMS_EXPANDCACHES_TURNROWS_H
 #define KVQ_LIB_TRANSFORMS_EXPANDCACHES_TURNROWS_H
 
-#include "kvq/IR/KVQ.h"
+#include "kvq/IR/Rope.h"
 
 namespace mlir::kvq {
 
@@ -31,11 +31,14 @@ struct ChannelSlice {
   Value insert(OpBuilder &b, Location loc, Value part, Value rows) const;
 };
 
-/// Replaces the channels `slice` of `target` by what `body` makes, in f32, of
-/// the rows `inputs` and of `tables`, of a row for each of these or one for
-/// all.
+/// `rows`, of which an op over rows and channels reads its own one, or all the
+/// only one.
+PairOperand getRowOperand(Value rows);
+
+/// Replaces the channels `slice` of `target` by what `body` makes of `inputs`
+/// in f32.
 Value mapChannels(
-    OpBuilder &b, Location loc, ValueRange inputs, ValueRange tables,
+    OpBuilder &b, Location loc, ArrayRef<PairOperand> inputs,
     const ChannelSlice &slice, Value target,
     llvm::function_ref<Value(OpBuilder &, Location, ValueRange)> body);
 

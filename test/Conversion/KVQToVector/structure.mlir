@@ -268,3 +268,44 @@ func.func @pairs(%a: memref<8xf32>, %b: memref<8xf32>, %k: memref<8x16xi8>, %out
   }
   return
 }
+
+// -----
+
+// One channel of each pair is written: pairs come apart as they are read, and lanes
+// are stored one by one.
+
+// CHECK-LABEL: func @apart
+// CHECK:       %[[PAIRS:.*]] = vector.load %{{.*}} : memref<1x16xf32>, vector<16xf32>
+// CHECK:       %[[ODD:.*]] = vector.shuffle %[[PAIRS]], %[[PAIRS]] [1, 3, 5, 7, 9, 11, 13, 15]
+// CHECK:       %[[NEGATED:.*]] = arith.negf %[[ODD]] : vector<8xf32>
+// CHECK:       %[[LANE:.*]] = vector.extract %[[NEGATED]][0]
+// CHECK:       memref.store %[[LANE]], %{{.*}}[%c0, %c0]
+// CHECK:       %[[LAST:.*]] = vector.extract %[[NEGATED]][7]
+// CHECK:       memref.store %[[LAST]], %{{.*}}[%c0, %c7]
+func.func @apart(%x: memref<1x16xf32>, %out: memref<1x8xf32, strided<[16, 2]>>) {
+  linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c * 2 + 1)>, affine_map<(r, c) -> (r, c)>],
+                  iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<1x16xf32>) outs(%out : memref<1x8xf32, strided<[16, 2]>>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Not where what is there is read as well.
+
+// CHECK-LABEL: func @added
+// CHECK-NOT:   vector.
+// CHECK:       return
+func.func @added(%x: memref<8xf32>, %out: memref<8xf32, strided<[2]>>) {
+  linalg.generic {indexing_maps = [affine_map<(c) -> (c)>, affine_map<(c) -> (c)>], iterator_types = ["parallel"]}
+      ins(%x : memref<8xf32>) outs(%out : memref<8xf32, strided<[2]>>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
