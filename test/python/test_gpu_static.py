@@ -165,10 +165,10 @@ def test_errors(capsys, tmp_path):
 # Warp instructions for 32 bytes of codes, in the loop's hot blocks and in all of it, pages included.
 LIMITS = {
     "f16": (0.8, 1.0),
-    "i8, per token, bias": (1.3, 1.6),
-    "i8, per token": (1.55, 1.85),
-    "f8E4M3FN, per token": (1.3, 1.7),
-    "i4, per token": (2.6, 3.2),
+    "i8, per token, bias": (1.26, 1.6),
+    "i8, per token": (1.52, 1.85),
+    "f8E4M3FN, per token": (1.25, 1.7),
+    "i4, per token": (2.55, 3.15),
     "i2, per token": (5, 6),
     "i8, per token, bias / i8, per token, bias, fragments": (1.2, 1.5),
     "i8, per token / i8, per token, fragments": (1.4, 1.72),

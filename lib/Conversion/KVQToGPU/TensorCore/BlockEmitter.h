@@ -86,12 +86,11 @@ struct WarpState {
   void unpack(ValueRange values);
 };
 
-/// A place in a slot of the ring: ((slot + offset) ^ flip) + constant, slots
-/// being multiples of 128 bytes and `flip` less than that. What lanes share is
-/// not in registers.
+/// A place in a slot of the ring, in bytes from it. What lanes share is not in
+/// registers.
 struct SlotPlace {
   Value offset;
-  int64_t flip = 0, constant = 0;
+  int64_t constant = 0;
 };
 
 /// Query rows as columns of products.
@@ -145,9 +144,8 @@ struct SideRows {
   Value pages;
   /// Where the lane's chunks of 16 bytes go, for each of its copies of a step.
   SmallVector<SlotPlace> copyPlaces;
-  /// Where the lane's loads are, for each row of the ones that share 128 bytes,
-  /// and each load of a row.
-  SmallVector<SmallVector<SlotPlace>> loadPlaces;
+  /// Bytes from a slot to the lane's first load.
+  Value loadPlace;
 };
 
 class BlockEmitter {
@@ -188,8 +186,6 @@ private:
                                 int64_t rowTokens, bool isPool);
   void planCopies(SideRows &side);
   void planLoads(SideRows &side);
-  int64_t getLaneRows(const SidePlan &plan) const;
-  std::pair<Value, int64_t> locate(const SlotPlace &place, Value slot);
   void copyStep(const SideRows &side, const Step &step, Value slot);
   void copyWholeStep(const SideRows &side, const Step &step, Value slot);
   void copyRowByRow(const SideRows &side, const Step &step, Value slot);
@@ -286,8 +282,8 @@ private:
   // Merge.cpp: the states of all warps into the operands.
   void emitMerge(const ColumnState &state, Value firstRow);
 
-  /// Address and constant offset of a lane's load of row `laneRow` + `row` of
-  /// a slot, `load`th of the row.
+  /// Address and constant offset of a lane's load of a row of its run in a
+  /// slot, `load`th of the row.
   std::pair<Value, int64_t> getLoadAddress(const SideRows &side, Value slot,
                                            int64_t row, int64_t load);
 

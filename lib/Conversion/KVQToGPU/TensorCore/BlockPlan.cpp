@@ -264,6 +264,26 @@ planSteps(SidePlan &side, SmallVector<Step> &steps,
          std::to_string(side.element.bits) + " bits each";
 }
 
+SlotLayout BlockPlan::getSlotLayout(const SidePlan &side) const {
+  // Fragments lie as all lanes load them, one after the other.
+  if (side.hasFragments())
+    return {stepTokens, stepTokens * side.rowBytes};
+  // Of all banks, and what lanes load at once; these are quads that follow each
+  // other.
+  constexpr int64_t kBankBytes = 128;
+  int64_t quads = kBankBytes / (4 * side.loadBytes);
+  SlotLayout layout;
+  layout.runRows = side.isKey ? getLaneTokens() : 2 * getLaneTokens();
+  layout.runBytes = layout.runRows * side.rowBytes;
+  layout.kinds = side.isKey ? quads : 4;
+  layout.kindRuns = stepTokens / layout.runRows / layout.kinds;
+  // A kind's bytes are next to the last one's, as banks are counted.
+  int64_t together = kBankBytes / layout.kinds;
+  layout.kindPitch =
+      llvm::alignTo(layout.kindRuns * layout.runBytes, kBankBytes, together);
+  return layout;
+}
+
 int64_t BlockPlan::getSharedBytes() const {
   int64_t rings = kBlockWarps * kWarpSlots * getSlotBytes();
   // Accumulators and the state of all warps.

@@ -125,10 +125,10 @@ struct SidePlan {
   int64_t getChannel(int64_t byte, int64_t plane) const;
   /// Chunks of 16 bytes of a row.
   int64_t getChunks() const { return rowBytes / 16; }
-  /// Rows that share the 128 bytes that all banks of workgroup memory hold.
-  int64_t getSharedRows() const {
-    return llvm::isPowerOf2_64(rowBytes) && rowBytes < 128 ? 128 / rowBytes : 1;
-  }
+  /// Loads of a row by the lanes that it is for: a quad of keys, one lane of
+  /// each quad of values.
+  int64_t getRowLanes() const { return isKey ? 4 : 8; }
+  int64_t getRowLoads() const { return rowBytes / (getRowLanes() * loadBytes); }
   int64_t getGroup(int64_t channel) const {
     return channel * groups / getChannels();
   }
@@ -156,6 +156,26 @@ struct ValueStep {
   int64_t word, half, plane;
 };
 
+/// Where the rows of a side are in a slot of the ring. Rows that lie together
+/// in memory and are the same lanes' are a run: of keys the 2F of a lane row g,
+/// of values the 4F of a lane column t. Lanes that load at once do so from as
+/// many runs as there are kinds of them, all from the same row and bytes of a
+/// run; kinds are moved so that these are in different banks.
+struct SlotLayout {
+  int64_t runRows = 0, runBytes = 0, kinds = 1, kindRuns = 1;
+  /// From the first run of a kind to that of the next.
+  int64_t kindPitch = 0;
+
+  int64_t getRuns() const { return kinds * kindRuns; }
+  int64_t getBytes() const {
+    return (kinds - 1) * kindPitch + kindRuns * runBytes;
+  }
+  /// Bytes from the slot to a run.
+  int64_t getPlace(int64_t run) const {
+    return run % kinds * kindPitch + run / kinds * runBytes;
+  }
+};
+
 struct BlockPlan {
   SidePlan key, value;
   SmallVector<KeyStep> keySteps;
@@ -169,8 +189,10 @@ struct BlockPlan {
   int64_t getFragments() const { return stepTokens / kFragmentTokens; }
   /// Tokens of a lane in a step.
   int64_t getLaneTokens() const { return 2 * getFragments(); }
+  SlotLayout getSlotLayout(const SidePlan &side) const;
   int64_t getSlotBytes() const {
-    return stepTokens * std::max(key.rowBytes, value.rowBytes);
+    return std::max(getSlotLayout(key).getBytes(),
+                    getSlotLayout(value).getBytes());
   }
   bool convertsFP8() const;
   bool multipliesFP8() const {

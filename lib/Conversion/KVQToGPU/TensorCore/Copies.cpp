@@ -8,9 +8,8 @@
 // Rows of codes go to the warp's ring, in copies of 16 bytes that are not
 // waited for until they are needed.
 //
-// In a slot, chunk c of row r is at chunk (r n + c) ^ s(r), n being the chunks
-// of a row. s keeps lanes that load at once from different rows apart: of keys
-// these are rows 2F g, of values rows 4F t (see BlockPlan.h).
+// In a slot rows lie as `SlotLayout` says (see BlockPlan.h), such that lanes
+// that load at once do so from different banks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -185,62 +184,37 @@ Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
 // Slots of the ring
 //===----------------------------------------------------------------------===//
 
-/// s(r) of the row whose lane rows' number is `group`: of keys g, of values t.
-static std::pair<int64_t, int64_t> getSwizzle(const SidePlan &plan,
-                                              int64_t laneRows) {
-  // Lanes load fragments in the order of their numbers. Rows that share 128
-  // bytes are moved alike.
-  if (plan.hasFragments() || !llvm::isPowerOf2_64(plan.rowBytes) ||
-      plan.getSharedRows() > laneRows)
-    return {1, 0};
-  if (!plan.isKey)
-    return {4, 2};
-  return {32 / plan.loadBytes, plan.loadBytes / 4};
+/// Bytes from a slot to where a run of its layout is.
+static Value buildPlace(WarpBuilder &w, const SlotLayout &layout, Value run) {
+  Value kind = w.remUnsigned(run, layout.kinds);
+  Value ofKind = w.divideUnsigned(run, layout.kinds);
+  return w.add(w.mul(kind, layout.kindPitch), w.mul(ofKind, layout.runBytes));
 }
 
-/// Chunk `chunk` of the slot's rows one after the other, moved, in bytes.
-/// `group` is the number of its row's lane.
-static Value buildMoved(WarpBuilder &w, const SidePlan &plan, Value chunk,
-                        Value group, int64_t laneRows) {
-  auto [period, factor] = getSwizzle(plan, laneRows);
-  if (factor != 0)
-    chunk = w.bitXor(chunk, w.mul(w.remUnsigned(group, period), factor));
-  return w.mul(chunk, kChunkBytes);
-}
-
-/// Rows that are one lane's: of keys 2F, of values twice as many.
-int64_t BlockEmitter::getLaneRows(const SidePlan &plan) const {
-  int64_t laneTokens = this->plan.getLaneTokens();
-  return plan.isKey ? laneTokens : 2 * laneTokens;
+/// Bytes from a slot to a chunk of the rows one after the other.
+static Value buildChunkPlace(WarpBuilder &w, const SlotLayout &layout,
+                             Value chunk) {
+  int64_t runChunks = layout.runBytes / kChunkBytes;
+  Value place = buildPlace(w, layout, w.divideUnsigned(chunk, runChunks));
+  return w.add(place, w.mul(w.remUnsigned(chunk, runChunks), kChunkBytes));
 }
 
 void BlockEmitter::planCopies(SideRows &side) {
-  const SidePlan &plan = *side.plan;
-  int64_t laneRows = getLaneRows(plan);
-  int64_t groupChunks = plan.getChunks() * laneRows;
-  auto [period, factor] = getSwizzle(plan, laneRows);
-  DenseMap<int64_t, Value> moved;
-  int64_t copies = this->plan.stepTokens * plan.getChunks() / kLanes;
+  SlotLayout layout = plan.getSlotLayout(*side.plan);
+  int64_t runChunks = layout.runBytes / kChunkBytes;
+  int64_t copies = plan.stepTokens * side.plan->getChunks() / kLanes;
+  // Where copies are of whole runs, or of parts of one, they are a constant
+  // apart: runs of a copy are a power of two, as kinds are.
+  bool areApart = kLanes % runChunks == 0 || runChunks % kLanes == 0;
+  Value ofLane = buildChunkPlace(w, layout, lane);
   for (int64_t i = 0; i != copies; ++i) {
-    int64_t firstChunk = i * kLanes;
-    if (groupChunks % kLanes == 0) {
-      // All of the lanes' chunks are moved alike.
-      int64_t flip = firstChunk / groupChunks % period * factor;
+    int64_t chunk = i * kLanes;
+    if (areApart)
+      side.copyPlaces.push_back({ofLane, layout.getPlace(chunk / runChunks) +
+                                             chunk % runChunks * kChunkBytes});
+    else
       side.copyPlaces.push_back(
-          {laneBytes, flip * kChunkBytes, firstChunk * kChunkBytes});
-      continue;
-    }
-    // Those of copies whose chunks are of the same groups are.
-    bool areAlike = kLanes % groupChunks == 0;
-    int64_t kind = areAlike ? firstChunk / groupChunks % period : i;
-    Value &offset = moved[kind];
-    if (!offset) {
-      Value group = w.divideUnsigned(w.add(lane, firstChunk), groupChunks);
-      offset = buildMoved(w, plan, areAlike ? lane : w.add(lane, firstChunk),
-                          group, laneRows);
-    }
-    side.copyPlaces.push_back(
-        {offset, 0, areAlike ? firstChunk * kChunkBytes : 0});
+          {buildChunkPlace(w, layout, w.add(lane, chunk)), 0});
   }
 }
 
@@ -249,54 +223,18 @@ void BlockEmitter::planLoads(SideRows &side) {
   const SidePlan &plan = *side.plan;
   if (plan.hasFragments())
     return;
-  Value group = plan.isKey ? laneRow : laneColumn;
+  Value run = plan.isKey ? laneRow : laneColumn;
   Value inRow = plan.isKey ? laneColumn : laneRow;
-  int64_t laneRows = getLaneRows(plan);
-  int64_t loadBytes = (plan.isKey ? 4 : 8) * plan.loadBytes; // of all lanes
-  Value byte = w.mul(inRow, plan.loadBytes);
-  auto build = [&](int64_t row, int64_t load) {
-    Value of = w.add(byte, load * loadBytes);
-    Value firstChunk =
-        w.mul(w.add(w.mul(group, laneRows), row), plan.getChunks());
-    Value chunk = w.add(firstChunk, w.divideUnsigned(of, kChunkBytes));
-    return w.add(buildMoved(w, plan, chunk, group, laneRows),
-                 w.remUnsigned(of, kChunkBytes));
-  };
-  // Where rows are a power of two, what rows and loads add are bits of their
-  // own.
-  bool areBits = llvm::isPowerOf2_64(plan.rowBytes) &&
-                 llvm::isPowerOf2_64(loadBytes) &&
-                 laneRows % plan.getSharedRows() == 0;
-  Value first = build(0, 0);
-  for (int64_t row = 0; row != plan.getSharedRows(); ++row) {
-    SmallVector<SlotPlace> &places = side.loadPlaces.emplace_back();
-    for (int64_t load = 0; load != plan.rowBytes / loadBytes; ++load) {
-      int64_t bits = row * plan.rowBytes + load * loadBytes;
-      constexpr int64_t kBankBytes = 128;
-      if (areBits)
-        places.push_back(
-            {first, bits % kBankBytes, bits / kBankBytes * kBankBytes});
-      else
-        places.push_back({build(row, load)});
-    }
-  }
-}
-
-/// The address of a place, and a constant offset from it.
-std::pair<Value, int64_t> BlockEmitter::locate(const SlotPlace &place,
-                                               Value slot) {
-  Value address = w.add(slot, place.offset);
-  if (place.flip != 0)
-    address = w.bitXor(address, w.i32(place.flip));
-  return {address, place.constant};
+  side.loadPlace = w.add(buildPlace(w, this->plan.getSlotLayout(plan), run),
+                         w.mul(inRow, plan.loadBytes));
 }
 
 std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,
                                                        Value slot, int64_t row,
                                                        int64_t load) {
-  int64_t shared = side.plan->getSharedRows();
-  auto [address, constant] = locate(side.loadPlaces[row % shared][load], slot);
-  return {address, constant + row / shared * shared * side.plan->rowBytes};
+  const SidePlan &plan = *side.plan;
+  int64_t loadBytes = plan.getRowLanes() * plan.loadBytes; // of all lanes
+  return {w.add(slot, side.loadPlace), row * plan.rowBytes + load * loadBytes};
 }
 
 //===----------------------------------------------------------------------===//
@@ -335,8 +273,7 @@ void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
       source = addChunk(first, side, w.add(lane, i * kLanes));
       offset = 0;
     }
-    auto [address, constant] = locate(place, slot);
-    w.copyAsync(address, constant, source, offset);
+    w.copyAsync(w.add(slot, place.offset), place.constant, source, offset);
   }
 }
 
@@ -351,11 +288,12 @@ Value BlockEmitter::addChunk(Value first, const SideRows &side, Value chunk) {
 
 /// Copies what is there of a step: rows of tokens that are not the op's, or
 /// that no column sees, become zeros, and nothing is read for them. Rows need
-/// not lie together. A loop, lest its numbers are all in registers.
+/// not lie together. A loop that stays one, lest its numbers are all in
+/// registers.
 void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
                                 Value slot) {
   const SidePlan &plan = *side.plan;
-  int64_t laneRows = getLaneRows(plan);
+  SlotLayout layout = this->plan.getSlotLayout(plan);
   bool isScattered = plan.region == TokenRegion::Recent;
   Value first =
       isScattered ? side.rows.base : locateStep(side, step, side.rows);
@@ -369,6 +307,7 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
                          w.compare(arith::CmpIPredicate::sgt, last, begin));
   }
   auto copy = [&](Value firstChunk, ValueRange) -> SmallVector<Value> {
+    w.keepRolled();
     Value chunk = w.add(firstChunk, lane);
     Value row = w.divideUnsigned(chunk, chunks);
     Value inRow = w.remUnsigned(chunk, chunks);
@@ -376,10 +315,8 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
     Value place = isScattered ? getRow(side, token) : row;
     Value source = w.add(first, w.mul(w.toI64(place), side.rows.stride));
     source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
-    Value group = w.divideUnsigned(row, laneRows);
-    Value offset = buildMoved(w, plan, chunk, group, laneRows);
     Value isRead = isThere ? isThere : sees(some, token);
-    w.copyAsync(w.add(slot, offset), 0, source, 0,
+    w.copyAsync(w.add(slot, buildChunkPlace(w, layout, chunk)), 0, source, 0,
                 w.select(isRead, w.i32(kChunkBytes), w.i32(0)));
     return {};
   };

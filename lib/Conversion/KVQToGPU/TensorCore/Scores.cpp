@@ -46,7 +46,7 @@ BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
                        int64_t fragment) {
   std::array<Words, 2> words; // of rows g and g + 8
   for (int64_t h = 0; h != 2; ++h)
-    for (size_t load = 0; load != key.loadPlaces.front().size(); ++load) {
+    for (int64_t load = 0; load != plan.key.getRowLoads(); ++load) {
       auto [address, offset] =
           getLoadAddress(key, slot, 2 * fragment + h, load);
       llvm::append_range(words[h],

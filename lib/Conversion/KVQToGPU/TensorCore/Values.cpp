@@ -47,14 +47,14 @@ BlockEmitter::ValueWords BlockEmitter::loadValueWords(Value slot,
   for (int64_t h = 0; h != 2; ++h)
     for (int64_t e = 0; e != 2; ++e) {
       int64_t row = e * plan.getLaneTokens() + 2 * fragment + h;
-      for (size_t load = 0; load != value.loadPlaces.front().size(); ++load) {
+      for (int64_t load = 0; load != plan.value.getRowLoads(); ++load) {
         auto [address, offset] = getLoadAddress(value, slot, row, load);
         llvm::append_range(words[h][e],
                            w.loadShared(address, offset, plan.value.loadBytes));
       }
       if (!part)
         continue;
-      Value first = w.mul(laneColumn, getLaneRows(plan.value));
+      Value first = w.mul(laneColumn, 2 * plan.getLaneTokens());
       Value isSeen =
           sees(part->tokens, w.add(part->stepBegin, w.add(first, row)));
       for (Value &word : words[h][e])

@@ -87,10 +87,6 @@ Value WarpBuilder::bitAnd(Value lhs, int64_t rhs) {
   return builder.createOrFold<arith::AndIOp>(loc, lhs, i32(rhs));
 }
 
-Value WarpBuilder::bitXor(Value lhs, Value rhs) {
-  return builder.createOrFold<arith::XOrIOp>(loc, lhs, rhs);
-}
-
 Value WarpBuilder::shiftRight(Value lhs, int64_t bits) {
   if (bits == 0)
     return lhs;
@@ -511,4 +507,13 @@ SmallVector<Value> WarpBuilder::buildFor(
   builder.setInsertionPointToEnd(loop.getBody());
   scf::YieldOp::create(builder, loc, results);
   return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+void WarpBuilder::keepRolled() {
+  LLVM::InlineAsmOp::create(
+      builder, loc, TypeRange(), ValueRange(), ".pragma \"nounroll\";", "",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT),
+      /*operand_attrs=*/ArrayAttr());
 }

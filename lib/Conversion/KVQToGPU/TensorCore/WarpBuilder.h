@@ -50,7 +50,6 @@ public:
   Value divideUnsigned(Value lhs, int64_t rhs);
   Value remUnsigned(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, int64_t rhs);
-  Value bitXor(Value lhs, Value rhs);
   Value shiftRight(Value lhs, int64_t bits);
   Value min(Value lhs, Value rhs);
   Value max(Value lhs, Value rhs);
@@ -141,6 +140,8 @@ public:
   SmallVector<Value>
   buildFor(Value begin, Value end, Value step, ValueRange inits,
            llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// In the body of a loop without others: it is one in machine code, too.
+  void keepRolled();
 
 private:
   Value intrinsic(StringRef name, Type type, ValueRange operands);
