@@ -17,7 +17,7 @@ void mlir::kvq::emulator::land(Thread &thread, const Copy &copy) {
   char *target = shared.getBase() + copy.target;
   std::memcpy(target, copy.source, copy.sourceBytes);
   std::memset(target + copy.sourceBytes, 0, copy.bytes - copy.sourceBytes);
-  shared.endCopy(thread, *copy.site, copy.target, copy.bytes);
+  shared.endCopy(thread, *copy.site, copy.target, copy.bytes, copy.isBulk);
 }
 
 void AsyncCopies::reset() {
@@ -57,7 +57,7 @@ void mlir::kvq::emulator::startAsyncCopy(Thread &thread, const Site &site,
                            llvm::Twine(copy.sourceBytes));
   copy.target = uint32_t(arguments[0]);
   thread.block->shared.beginCopy(thread, site, arguments[0], copy.bytes,
-                                 copy.bytes);
+                                 copy.bytes, /*isBulk=*/false);
   copy.source = reinterpret_cast<const char *>(arguments[1]);
   // Nothing is read where the whole target becomes zero.
   if (copy.sourceBytes)

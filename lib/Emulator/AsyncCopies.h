@@ -23,6 +23,7 @@ struct Copy {
   uint32_t bytes, sourceBytes;
   const char *source;
   const Site *site;
+  bool isBulk = false;
 };
 
 /// The bytes of a copy arrive.

@@ -110,6 +110,8 @@ void Block::start(Dim3 id) {
     thread.state = ThreadState::Ready;
     thread.waitsAt = nullptr;
     thread.copies.reset();
+    thread.fenced.floor = clocks.getFloor();
+    thread.fenced.known.clear();
     thread.fiber.start(stacks.get(thread.index), &Block::runThread, &thread);
   }
 }

@@ -37,6 +37,9 @@ public:
            clock <= known[size_t(observer) * numThreads + thread];
   }
 
+  /// What is below it is known to all.
+  uint32_t getFloor() const { return floor; }
+
   /// All threads of the block meet.
   void synchronizeAll();
   /// Some threads meet.

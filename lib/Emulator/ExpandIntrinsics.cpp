@@ -293,6 +293,9 @@ static llvm::Value *expandInteger(Builder &builder, StringRef name,
 /// What only matters to other blocks, or not at all here.
 static llvm::Value *expandFence(Builder &builder, StringRef name) {
   // Whatever orders blocks on a GPU orders the threads that run them.
+  if (name.starts_with("fence.proxy.async") &&
+      !name.starts_with("fence.proxy.async_generic."))
+    return nullptr; // Of shared memory: an operation.
   if (name.starts_with("membar.") || name.starts_with("fence."))
     builder.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
   else if (!name.starts_with("prefetch") &&

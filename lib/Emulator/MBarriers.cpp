@@ -193,16 +193,25 @@ void mlir::kvq::emulator::startBulkCopy(Thread &thread, const Site &site,
   copy.source = reinterpret_cast<const char *>(arguments[2]);
   copy.bytes = copy.sourceBytes = uint32_t(arguments[3]);
   copy.site = &site;
+  copy.isBulk = true;
   if (copy.bytes % kAlignment)
     thread.block->fail(thread, &site,
                        "expected a multiple of 16 bytes, got " +
                            llvm::Twine(copy.bytes));
   thread.block->shared.beginCopy(thread, site, arguments[0], copy.bytes,
-                                 kAlignment);
+                                 kAlignment, /*isBulk=*/true);
   if (copy.bytes)
     checkGlobal(thread, site, arguments[2], copy.bytes, kAlignment,
                 /*isWrite=*/false);
   thread.block->mbarriers.copy(thread, site, arguments[1], copy);
+}
+
+void mlir::kvq::emulator::fenceAsyncProxy(Thread &thread, const Site &site,
+                                          Slot *results,
+                                          const Slot *arguments) {
+  Clocks &clocks = thread.block->clocks;
+  thread.fenced.floor = clocks.getFloor();
+  clocks.release(thread.index, thread.fenced.known);
 }
 
 void mlir::kvq::emulator::storeBulk(Thread &thread, const Site &site,

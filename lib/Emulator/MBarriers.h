@@ -80,6 +80,9 @@ void arriveAfterAsyncCopies(Thread &thread, const Site &site, Slot *results,
                             const Slot *arguments);
 void startBulkCopy(Thread &thread, const Site &site, Slot *results,
                    const Slot *arguments);
+/// Bulk copies write after what the thread knows of, shared memory as it is now.
+void fenceAsyncProxy(Thread &thread, const Site &site, Slot *results,
+                     const Slot *arguments);
 void storeBulk(Thread &thread, const Site &site, Slot *results,
                const Slot *arguments);
 

@@ -66,6 +66,19 @@ struct AllocationCache {
   uint64_t begin = 0, span = 0;
 };
 
+/// What a thread knew of at its last fence.proxy.async.
+struct FencedClocks {
+  uint32_t floor = 0;
+  Clocks::Vector known;
+
+  uint32_t getOwn(unsigned thread) const {
+    return known.empty() ? 0 : known[thread];
+  }
+  bool covers(unsigned thread, uint32_t clock) const {
+    return clock < floor || (!known.empty() && clock <= known[thread]);
+  }
+};
+
 enum class ThreadState : uint8_t {
   Ready,
   /// Ready, but it can only go on when another thread does something.
@@ -91,6 +104,7 @@ struct Thread {
   const Site *waitsAt = nullptr;
   Fiber fiber;
   AsyncCopies copies;
+  FencedClocks fenced;
 };
 
 struct Warp {

@@ -127,6 +127,10 @@ static Result lookUpAsyncCopy(StringRef name) {
       .Cases({"cp.async.mbarrier.arrive.noinc",
               "cp.async.mbarrier.arrive.noinc.shared"},
              Operation{arriveAfterAsyncCopies, 0, 0, true})
+      .Cases({"fence.proxy.async", "fence.proxy.async.global",
+              "fence.proxy.async.shared_cta",
+              "fence.proxy.async.shared_cluster"},
+             Operation{fenceAsyncProxy})
       .Case("cp.async.bulk.global.to.shared.cta", Operation{startBulkCopy})
       .Case("cp.async.bulk.global.to.shared.cluster", Operation{startBulkCopy})
       .Case("cp.async.bulk.shared.cta.to.global", Operation{storeBulk})

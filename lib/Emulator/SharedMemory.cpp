@@ -111,7 +111,9 @@ void SharedMemory::recordWrite(Word &word, const Access &access) {
     last = access;
     return;
   }
-  bool merges = last.clock == access.clock && last.isAtomic == access.isAtomic;
+  bool merges = last.clock == access.clock &&
+                last.isAtomic == access.isAtomic &&
+                last.isBulk == access.isBulk;
   uint8_t bytes = access.bytes | (merges ? last.bytes : 0);
   last = access;
   last.bytes = bytes;
@@ -146,7 +148,7 @@ char *SharedMemory::read(Thread &thread, const Site &site, uint64_t offset,
   if (!detectRaces)
     return host;
   Access access{block.clocks.get(thread.index), site.index,
-                uint16_t(thread.index), 0, isAtomic};
+                uint16_t(thread.index), 0, isAtomic, false};
   forEachWord(offset, bytes, [&](uint32_t index, uint8_t mask) {
     Word &word = words[index];
     checkLanded(thread, site, index, mask);
@@ -162,12 +164,13 @@ char *SharedMemory::read(Thread &thread, const Site &site, uint64_t offset,
 }
 
 char *SharedMemory::write(Thread &thread, const Site &site, uint64_t offset,
-                          uint32_t bytes, uint32_t alignment, bool isAtomic) {
+                          uint32_t bytes, uint32_t alignment, bool isAtomic,
+                          bool isBulk) {
   char *host = check(thread, site, offset, bytes, alignment);
   if (!detectRaces)
     return host;
   Access access{block.clocks.get(thread.index), site.index,
-                uint16_t(thread.index), 0, isAtomic};
+                uint16_t(thread.index), 0, isAtomic, isBulk};
   forEachWord(offset, bytes, [&](uint32_t index, uint8_t mask) {
     Word &word = words[index];
     checkLanded(thread, site, index, mask);
@@ -180,10 +183,37 @@ char *SharedMemory::write(Thread &thread, const Site &site, uint64_t offset,
   return host;
 }
 
+void SharedMemory::checkFenced(Thread &thread, const Site &site, uint32_t word,
+                               const Access &access) {
+  const Thread &writer = block.threads[access.thread];
+  if (access.isBulk || thread.fenced.covers(access.thread, access.clock))
+    return;
+  // Its own fence, if the thread knows of that.
+  uint32_t fence = writer.fenced.getOwn(access.thread);
+  if (access.clock <= fence &&
+      block.clocks.isOrdered(access.thread, fence, thread.index))
+    return;
+  const Site &other = block.program.sites[access.site];
+  block.fail(thread, &site,
+             "unfenced: no fence.proxy.async orders it after the write of "
+             "shared memory at " +
+                 llvm::Twine(4 * word) + " by thread " +
+                 block.getName(access.thread) + ", " + other.instruction);
+}
+
 char *SharedMemory::beginCopy(Thread &thread, const Site &site, uint64_t offset,
-                              uint32_t bytes, uint32_t alignment) {
+                              uint32_t bytes, uint32_t alignment, bool isBulk) {
+  if (isBulk && detectRaces) {
+    check(thread, site, offset, bytes, alignment);
+    forEachWord(offset, bytes, [&](uint32_t index, uint8_t mask) {
+      for (const Access &earlier : words[index].writes)
+        if (earlier.bytes & mask && written[index] & mask)
+          checkFenced(thread, site, index, earlier);
+    });
+  }
   // It may write at any time from now on.
-  char *host = write(thread, site, offset, bytes, alignment);
+  char *host = write(thread, site, offset, bytes, alignment,
+                     /*isAtomic=*/false, isBulk);
   if (detectRaces)
     forEachWord(offset, bytes,
                 [&](uint32_t index, uint8_t mask) { inFlight[index] |= mask; });
@@ -191,11 +221,11 @@ char *SharedMemory::beginCopy(Thread &thread, const Site &site, uint64_t offset,
 }
 
 void SharedMemory::endCopy(Thread &thread, const Site &site, uint32_t offset,
-                           uint32_t bytes) {
+                           uint32_t bytes, bool isBulk) {
   if (!detectRaces)
     return;
   Access access{block.clocks.get(thread.index), site.index,
-                uint16_t(thread.index), 0, false};
+                uint16_t(thread.index), 0, false, isBulk};
   forEachWord(offset, bytes, [&](uint32_t index, uint8_t mask) {
     inFlight[index] &= ~mask;
     access.bytes = mask;

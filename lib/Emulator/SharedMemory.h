@@ -42,15 +42,16 @@ public:
   char *read(Thread &thread, const Site &site, uint64_t offset, uint32_t bytes,
              uint32_t alignment, bool isAtomic = false);
   char *write(Thread &thread, const Site &site, uint64_t offset, uint32_t bytes,
-              uint32_t alignment, bool isAtomic = false);
+              uint32_t alignment, bool isAtomic = false, bool isBulk = false);
 
   /// A copy into shared memory that some wait has to end: until then nobody may
-  /// touch the bytes.
+  /// touch the bytes. A bulk copy writes by the asynchronous proxy, which does
+  /// so after what others have written only behind a fence.
   char *beginCopy(Thread &thread, const Site &site, uint64_t offset,
-                  uint32_t bytes, uint32_t alignment);
+                  uint32_t bytes, uint32_t alignment, bool isBulk);
   /// The bytes are there, as if `thread` had just written them.
   void endCopy(Thread &thread, const Site &site, uint32_t offset,
-               uint32_t bytes);
+               uint32_t bytes, bool isBulk);
 
 private:
   struct Access {
@@ -59,7 +60,9 @@ private:
     uint16_t thread = 0;
     /// Of the word, a bit for each.
     uint8_t bytes = 0;
-    bool isAtomic = false;
+    bool isAtomic : 1;
+    /// By a bulk copy.
+    bool isBulk : 1;
   };
   struct Word {
     /// The latest first. The second is by another thread; a third read is by
@@ -71,6 +74,8 @@ private:
   char *check(Thread &thread, const Site &site, uint64_t offset, uint32_t bytes,
               uint32_t alignment);
   bool conflicts(const Access &earlier, const Access &access) const;
+  void checkFenced(Thread &thread, const Site &site, uint32_t word,
+                   const Access &access);
   void checkLanded(Thread &thread, const Site &site, uint32_t word,
                    uint8_t mask);
   [[noreturn]] void failInRace(Thread &thread, const Site &site, uint32_t word,
