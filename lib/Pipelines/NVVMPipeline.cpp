@@ -75,8 +75,8 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
   buildTilePipeline(pm, LayoutTarget::GPU, schedule, rows, mapRegions);
   buildBufferizePipeline(pm);
   pm.addPass(createVerifyFusedPass({ScheduleAttr::kMostTileTokens}));
-  pm.addNestedPass<func::FuncOp>(
-      createConvertKVQToGPUPass({options.blockSize, options.chip}));
+  pm.addNestedPass<func::FuncOp>(createConvertKVQToGPUPass(
+      {options.blockSize, options.chip, options.copies}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   buildKernelsToNVVMPipeline(pm, options.chip, options.ptx, options.format);

@@ -13,6 +13,7 @@ from pathlib import Path
 from . import _kvq
 from .bench_cases import NamedFormat, named_format, positive
 from .cache_types import cache_type, has_window
+from .devices import COPIES
 from .format import Format
 from .gpu_static.chips import CHIPS, Chip
 from .gpu_static.measure import Measured, Work, assemble, find_kernel, measure
@@ -76,6 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names of `formats` (default: %(default)s)",
     )
     parser.add_argument("--gpus", default="all", help="with commas (default: all)")
+    parser.add_argument(
+        "--copies",
+        default="async",
+        choices=COPIES,
+        help="how codes come to shared memory, 'bulk' on GPUs that have bulk copies (default: async)",
+    )
     parser.add_argument("--cubin", metavar="FILE", help="measure a kernel of a cubin rather than compile one")
     parser.add_argument("--kernel", metavar="NAME", help="of the cubin (default: the only one)")
     parser.add_argument("--bits", default="8", help="of a code in the cubin, or of keys, values (default: 8)")
@@ -161,11 +168,11 @@ class Sides:
         return _append_ir.append(shape, "f16", self.types[side], self.windows[side], paged=True)
 
 
-def measure_step(names: tuple[str, str], sides: Sides, work: Work, gpus: list[Chip]) -> Step:
+def measure_step(names: tuple[str, str], sides: Sides, work: Work, gpus: list[Chip], copies: str) -> Step:
     """Compiles a decode step for the GPUs, and measures its attention."""
     found, launches = [], 0
     for target in dict.fromkeys(chip.target for chip in gpus):
-        ptx, called = _kvq.gpu_code(sides.attention(), chip=target)
+        ptx, called = _kvq.gpu_code(sides.attention(), chip=target, options=f"copies={copies}")
         cubin, spilled = assemble(ptx, target)
         # The kernel that reads the cache: others merge what it leaves.
         name, threads, dynamic = called[0]
@@ -201,7 +208,7 @@ def _steps(arguments: argparse.Namespace, gpus: list[Chip]) -> list[Step]:
         named = tuple(_named(name) for name in names)
         try:
             sides = Sides(named, dims, queries, query)
-            steps.append(measure_step(names, sides, _work(arguments, sides.bits), gpus))
+            steps.append(measure_step(names, sides, _work(arguments, sides.bits), gpus, arguments.copies))
         except _kvq.Error as error:
             raise InputError(f"{' / '.join(names)}: {error}") from error
     return steps

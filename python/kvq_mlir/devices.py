@@ -9,6 +9,12 @@ from . import _kvq
 from .cuda_arrays import CudaArray, current_stream, on_device, place_of
 
 ORDERS = ("forward", "reverse", "random")
+COPIES = ("async", "bulk")
+
+
+def _check_copies(copies: str) -> None:
+    if copies not in COPIES:
+        raise _kvq.Error(f"expected copies {', '.join(map(repr, COPIES))}, got {copies!r}")
 
 
 @dataclass(frozen=True)
@@ -16,15 +22,18 @@ class Emulator:
     """The emulator of GPUs, which runs their kernels on this processor and checks each access.
 
     chip: whose kernels. order: in which the threads of a block that could go on do so, "forward", "reverse" or "random",
-    by seed. workers: threads of this machine, 0 for one on each processor. Arrays are NumPy's.
+    by seed. workers: threads of this machine, 0 for one on each processor. copies: how tensor cores' codes come to shared
+    memory, "async" or, on sm_90a and newer, "bulk" (docs/TensorCores.md). Arrays are NumPy's.
     """
 
     chip: str = "sm_80"
     order: str = "forward"
     seed: int = 0
     workers: int = 0
+    copies: str = "async"
 
     def __post_init__(self) -> None:
+        _check_copies(self.copies)
         if self.order not in ORDERS:
             raise _kvq.Error(f"expected order {', '.join(map(repr, ORDERS))}, got {self.order!r}")
         if self.seed < 0 or self.workers < 0:
@@ -33,14 +42,14 @@ class Emulator:
     @property
     def key(self) -> tuple[Any, ...]:
         """What compiled code depends on."""
-        return ("emulator", self.chip)
+        return ("emulator", self.chip, self.copies)
 
     def workers_of_items(self) -> int:
         """How many work items are worked on at once, for the choice of splits."""
         return 1
 
     def compile(self, text: str, options: str) -> _kvq.EmulatedKernel:
-        return _kvq.compile_emulated(text, chip=self.chip, options=options)
+        return _kvq.compile_emulated(text, chip=self.chip, options=f"{options} copies={self.copies}")
 
     def invoke(self, compiled: _kvq.EmulatedKernel, name: str, arguments: tuple[Any, ...]) -> None:
         compiled.invoke(name, arguments, order=self.order, seed=self.seed, workers=self.workers)
@@ -52,6 +61,7 @@ class Cuda:
 
     ordinal: which, None for that of the arrays. stream: a CUstream as an integer, None for PyTorch's or CuPy's current
     one, where arrays are theirs, and the default stream otherwise. chip: whose code it runs, None for the one that fits.
+    copies: as of Emulator.
     Arrays are on the device: what has `__dlpack__` or `__cuda_array_interface__`, such as PyTorch's and CuPy's. They are
     used where they are, in the order of the stream; nothing waits for it.
     """
@@ -59,10 +69,14 @@ class Cuda:
     ordinal: int | None = None
     stream: int | None = None
     chip: str | None = None
+    copies: str = "async"
+
+    def __post_init__(self) -> None:
+        _check_copies(self.copies)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return ("cuda", self.ordinal, self.chip)
+        return ("cuda", self.ordinal, self.chip, self.copies)
 
     def for_array(self, x: Any) -> Cuda:
         """This with the device and the stream of an array where they are open."""
@@ -74,7 +88,7 @@ class Cuda:
         return 2 * _kvq.cuda_device(self.ordinal)[3]
 
     def compile(self, text: str, options: str) -> _kvq.CUDAKernel:
-        return _kvq.compile_cuda(text, self.ordinal, chip=self.chip or "", options=options)
+        return _kvq.compile_cuda(text, self.ordinal, chip=self.chip or "", options=f"{options} copies={self.copies}")
 
     def invoke(self, compiled: _kvq.CUDAKernel, name: str, arguments: tuple[Any, ...]) -> None:
         stream = self.stream or 0

@@ -66,7 +66,7 @@ def test_a_loop_of_copies_and_products(target):
     # Four stores side by side have become one.
     assert [i.width for i in loop.whole if i.name in ("LDGSTS", "STS")] == [16, 16, 16]
     assert max(i.pending for i in loop.whole if i.pending is not None) == 1
-    assert bytes_in_flight(loop) == 2 * 16 * 32 * 2  # two copies a group, two groups
+    assert bytes_in_flight(loop, 0) == 2 * 16 * 32 * 2  # two copies a group, two groups
     # The rare block is not hot: its store and its barrier.
     assert not any(i.name in ("STS", "BAR") for i in loop.hot) and sum(i.name == "HMMA" for i in loop.hot) == 2
 
@@ -174,6 +174,13 @@ LIMITS = {
     "i8, per token / i8, per token, fragments": (1.4, 1.72),
     "i4, per token / i4, per token, fragments": (2.45, 3.05),
 }
+BULK_LIMITS = {
+    "f16": (0.8, 1.0),
+    "i8, per token, bias": (1.35, 1.7),
+    "i8, per token": (1.6, 1.95),
+    "f8E4M3FN, per token": (1.35, 1.7),
+    "i4, per token": (2.8, 3.5),
+}
 
 
 @needs_ptxas
@@ -188,6 +195,24 @@ def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
         assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
         assert kernel["loop_bytes"] <= 16 * 1024 and kernel["bytes_in_flight"] >= 24 * 1024, kernel
         assert kernel["narrow_loads"] <= 2, kernel  # the pages of keys and of values
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", BULK_LIMITS)
+def test_bulk_copies_keep_within_their_instructions(name, capsys):
+    """More than copies by lanes, but for f16: twelve of a step, each with addresses of its own."""
+    measured = {}
+    for copies in ("async", "bulk"):
+        arguments = ["bench", "gpu-static", "--gpus", "H200", "--copies", copies, "--formats", name, "--json"]
+        assert main(arguments) == 0
+        ((measured[copies],),) = [step["attention"] for step in json.loads(capsys.readouterr().out)]
+    kernel, other = measured["bulk"], measured["async"]
+    hot, whole = BULK_LIMITS[name]
+    assert kernel["hot_per_32_bytes"] <= hot and kernel["whole_per_32_bytes"] <= whole, kernel
+    assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
+    assert kernel["loop_bytes"] <= 16 * 1024 and kernel["bytes_in_flight"] >= 64 * 1024, kernel
+    assert kernel["mix"]["UBLKCP"] == 12 and "LDGSTS" not in kernel["mix"] and "UBLKCP" not in other["mix"]
+    assert kernel["bytes_in_flight"] == other["bytes_in_flight"] and kernel["tokens"] == other["tokens"], measured
 
 
 @needs_ptxas

@@ -93,6 +93,7 @@ OPTIONS = {
     "kvq-cpu-pipeline.query-tile": ("kvq-cpu-pipeline{}", "0", "2"),
     "kvq-cpu-pipeline.openmp": ("kvq-cpu-pipeline{}", "0", "1"),
     "kvq-nvvm-pipeline.block-size": ("kvq-nvvm-pipeline{tensor-cores=false {}}", "64", "128"),
+    "kvq-nvvm-pipeline.copies": ("kvq-nvvm-pipeline{chip=sm_90a {}}", "async", "bulk"),
     "kvq-nvvm-pipeline.chip": ("kvq-nvvm-pipeline{}", "sm_80", "sm_90a"),
     "kvq-nvvm-pipeline.format": ("kvq-nvvm-pipeline{}", "isa", "''"),
     "kvq-nvvm-pipeline.ptx": ("kvq-nvvm-pipeline{}", "80", "84"),
@@ -117,7 +118,7 @@ TESTED_IN_LIT = {
     "kvq-assign-layout.target",  # test/Transforms/assign-layout.mlir
     *("kvq-assign-schedule.file", "kvq-assign-schedule.cpu"),  # test/Transforms/assign-schedule-file.mlir
     *("kvq-tile-pipeline.schedules", "kvq-tile-pipeline.cpu", "kvq-cpu-pipeline.schedules", "kvq-cpu-pipeline.cpu"),
-    "convert-kvq-to-gpu.chip",  # test/Conversion/KVQToGPU/invalid-options.mlir
+    *("convert-kvq-to-gpu.chip", "convert-kvq-to-gpu.copies"),  # test/Conversion/KVQToGPU/invalid-options.mlir
     "kvq-fold-scales.turn-rows",  # test/Transforms/fold-scales-integers.mlir
 }
 REJECTED = {
@@ -136,6 +137,7 @@ REJECTED = {
     "byte-products": ("sse", "sse"),
     "block-size": ("0", "1 to 1024"),
     "chip": ("sm_1", "sm_1"),
+    "copies": ("tma", "tma"),
     "capacity": ("-7", "at least 0"),
 }
 

@@ -9,6 +9,7 @@
 #define KVQ_CONVERSION_PASSES_H
 
 #include "kvq/Conversion/ByteProducts.h"
+#include "kvq/Conversion/CodeCopies.h"
 
 #include "mlir/Pass/Pass.h"
 

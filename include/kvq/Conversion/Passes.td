@@ -294,12 +294,16 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
     and query rows as columns; codes unpacked in registers (lib/Conversion/KVQToGPU/TensorCore).
     Such kernels have blocks of 128 threads.
 
+    With `copies=bulk` one lane copies whole steps of codes, by `cp.async.bulk` into what an
+    mbarrier counts, where their rows lie together; a missed remark says where they do not.
+
     Rings of `kvq.block_attention` are as large as its `shared_bytes` allow beside the
     scratch that is in use meanwhile.
 
     Any other op with side effects inside of the loop is an error naming it, and
     so is an access to a buffer outside, a `block-size` other than 128 with a
-    `kvq.block_attention`, and more scratch than a block of the chip has memory.
+    `kvq.block_attention`, more scratch than a block of the chip has memory, and `copies=bulk`
+    for a chip without bulk copies or for none.
 
     Numerics: everything is as the scalar op computes it, reductions in order.
   }];
@@ -308,7 +312,16 @@ def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
            "Threads in a block">,
     Option<"chip", "chip", "std::string", /*default=*/"",
            "NVIDIA's name of the chip whose memory scratch is to fit (empty: of "
-           "any)">
+           "any)">,
+    Option<"copies", "copies", "::mlir::kvq::CodeCopies",
+           /*default=*/"::mlir::kvq::CodeCopies::Async",
+           "How codes come to workgroup memory",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::kvq::CodeCopies::Async, "async",
+                        "16 bytes a lane"),
+             clEnumValN(::mlir::kvq::CodeCopies::Bulk, "bulk",
+                        "rows that lie together by one lane, where the chip "
+                        "has bulk copies"))}]>
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

@@ -9,6 +9,7 @@
 #define KVQ_PIPELINES_PIPELINES_H
 
 #include "kvq/Conversion/ByteProducts.h"
+#include "kvq/Conversion/CodeCopies.h"
 #include "kvq/Transforms/Passes.h"
 #include "kvq/Transforms/QueryTile.h"
 
@@ -155,6 +156,15 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
       *this, "tensor-cores",
       llvm::cl::desc("Have tensor cores do what attention they can"),
       llvm::cl::init(true)};
+  PassOptions::Option<CodeCopies> copies{
+      *this, "copies",
+      llvm::cl::desc("How codes come to the memory of a block"),
+      llvm::cl::init(CodeCopies::Async),
+      llvm::cl::values(
+          clEnumValN(CodeCopies::Async, "async", "16 bytes a lane"),
+          clEnumValN(CodeCopies::Bulk, "bulk",
+                     "rows that lie together by one lane, where the chip has "
+                     "bulk copies"))};
   PassOptions::Option<std::string> chip{
       *this, "chip", llvm::cl::desc("NVIDIA's name of the chip"),
       llvm::cl::init("sm_80")};

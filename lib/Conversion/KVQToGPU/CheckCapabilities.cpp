@@ -41,6 +41,7 @@ static constexpr Mark kMarks[] = {
     {"expecttx", GPUFeature::BulkCopy},
     {"completetx", GPUFeature::BulkCopy},
     {"mbarriertrywait", GPUFeature::BulkCopy},
+    {"fenceproxyasync", GPUFeature::BulkCopy},
     {"cpasync", GPUFeature::AsyncCopy},
     {"movmatrix", GPUFeature::MatrixTranspose},
     // Types as PTX and intrinsics have them.

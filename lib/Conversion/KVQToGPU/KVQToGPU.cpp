@@ -60,7 +60,8 @@ static Value getRing(OpBuilder &builder, Location loc) {
 }
 
 static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
-                                   const ThreadBlock &block) {
+                                   const ThreadBlock &block,
+                                   CodeCopies copies) {
   Location loc = op->getLoc();
   rewriter.setInsertionPointAfter(op);
   // No thread is ahead of another by more than one access, reads included: so
@@ -71,7 +72,7 @@ static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
     return success(); // The same in every thread.
   if (auto attention = dyn_cast<BlockAttentionOp>(op))
     return emitBlockAttention(rewriter, attention, block.thread,
-                              getRing(rewriter, loc));
+                              getRing(rewriter, loc), copies);
   if (isa<memref::StoreOp>(op)) {
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     Value isFirst = arith::CmpIOp::create(
@@ -93,14 +94,15 @@ static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
 /// stay as they are: they depend on nothing that differs between threads, so
 /// all threads reach every barrier.
 static LogicalResult convertRegion(RewriterBase &rewriter, Region &region,
-                                   const ThreadBlock &block) {
+                                   const ThreadBlock &block,
+                                   CodeCopies copies) {
   for (Operation &op : llvm::make_early_inc_range(region.getOps())) {
     if (accessesBuffers(&op)) {
-      if (failed(convertAccess(rewriter, &op, block)))
+      if (failed(convertAccess(rewriter, &op, block, copies)))
         return failure();
     } else if (isa<scf::ForOp, scf::IfOp>(op)) {
       for (Region &inner : op.getRegions())
-        if (failed(convertRegion(rewriter, inner, block)))
+        if (failed(convertRegion(rewriter, inner, block, copies)))
           return failure();
     } else if (!isa<gpu::TerminatorOp>(op) &&
                (op.getNumRegions() != 0 || !isMemoryEffectFree(&op))) {
@@ -196,7 +198,8 @@ static LogicalResult checkBlockSize(scf::ForallOp forall, int64_t blockSize) {
 
 static LogicalResult convertWorkItems(RewriterBase &rewriter,
                                       scf::ForallOp forall, StringRef name,
-                                      int64_t blockSize, int64_t mostBytes) {
+                                      int64_t blockSize, int64_t mostBytes,
+                                      CodeCopies copies) {
   if (failed(checkWorkItems(forall)) ||
       failed(checkBlockSize(forall, blockSize)))
     return failure();
@@ -206,7 +209,7 @@ static LogicalResult convertWorkItems(RewriterBase &rewriter,
           [&](int64_t bytes) { return sizeRings(rewriter, launch, bytes); })))
     return failure();
   return convertRegion(rewriter, launch.getBody(),
-                       {launch.getThreadIds().x, blockSize});
+                       {launch.getThreadIds().x, blockSize}, copies);
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,7 +281,7 @@ struct ConvertKVQToGPUPass
       return signalPassFailure();
     }
     FailureOr<int64_t> mostBytes = getMostSharedBytes();
-    if (failed(mostBytes))
+    if (failed(mostBytes) || failed(checkCopies()))
       return signalPassFailure();
     SmallVector<scf::ForallOp> foralls;
     getOperation()->walk<WalkOrder::PreOrder>([&](scf::ForallOp forall) {
@@ -292,8 +295,8 @@ struct ConvertKVQToGPUPass
       std::string name = (function.getName() + "_kernel").str();
       if (unsigned number = numKernels[function.getName()]++)
         name += "_" + std::to_string(number);
-      if (failed(
-              convertWorkItems(rewriter, forall, name, blockSize, *mostBytes)))
+      if (failed(convertWorkItems(rewriter, forall, name, blockSize, *mostBytes,
+                                  copies)))
         return signalPassFailure();
     }
     if (failed(checkHost(getOperation())))
@@ -302,6 +305,20 @@ struct ConvertKVQToGPUPass
   }
 
 private:
+  /// The chip has what copies are to be done by.
+  LogicalResult checkCopies() {
+    if (copies != CodeCopies::Bulk)
+      return success();
+    auto emitError = [&] {
+      return ::mlir::emitError(getOperation()->getLoc());
+    };
+    if (chip.empty())
+      return emitError() << "expected a chip with copies=bulk, got none";
+    FailureOr<GPUTarget> target = GPUTarget::get(emitError, chip, /*ptx=*/0);
+    return failed(target) ? failure()
+                          : target->require(emitError, GPUFeature::BulkCopy);
+  }
+
   /// Of a block of the chip, or of the one with the most.
   FailureOr<int64_t> getMostSharedBytes() {
     int64_t most = 0;

@@ -118,10 +118,11 @@ def loops(code: list[Instruction]) -> list[Loop]:
 
 
 def main_loop(code: list[Instruction]) -> Loop | None:
-    """The loop with the most products of matrices, else with the most bytes from global memory; the shortest of equals."""
+    """The loop with the most products of matrices, of equals with the most bulk copies, then with the most bytes from
+    global memory by others; the shortest of equals."""
 
-    def worth(loop: Loop) -> tuple[int, int, int]:
+    def worth(loop: Loop) -> tuple[int, int, int, int]:
         moved = sum(i.width for i in loop.whole if i.name in ("LDGSTS", "LDG"))
-        return loop.count(*MATRIX), moved, -len(loop.whole)
+        return loop.count(*MATRIX), loop.count("UBLKCP"), moved, -len(loop.whole)
 
     return max(loops(code), key=worth, default=None)

@@ -123,9 +123,9 @@ def measure(
     code = decode(kernel.code, kernel.sm)
     loop = main_loop(code)
     place: Occupancy = occupancy(chip, kernel, threads, dynamic_shared)
-    in_flight = 0 if loop is None else bytes_in_flight(loop) * -(-threads // WARP) * place.blocks
     tokens = work.tokens(loop) if loop else 0
     read = work.bytes_of(tokens)
+    in_flight = bytes_in_flight(loop, read) * -(-threads // WARP) * place.blocks if loop else 0
     return Measured(
         chip.name,
         kernel.name,

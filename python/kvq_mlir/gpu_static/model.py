@@ -53,11 +53,14 @@ def occupancy(chip: Chip, kernel: Kernel, threads: int, dynamic_shared: int) -> 
     return Occupancy(limits[limit], limit)
 
 
-def bytes_in_flight(loop: Loop) -> int:
+def bytes_in_flight(loop: Loop, bytes_per_iteration: float) -> int:
     """Bytes that a warp has on their way while it computes: groups of copies, or what an iteration loads to registers.
 
-    Of copies in groups one more than those that it does not wait for; bulk copies do not say how many bytes they are.
+    Of copies in groups one more than those that it does not wait for; of bulk copies, which do not say how many bytes they
+    are, what an iteration works on: bytes_per_iteration, of codes.
     """
+    if loop.count("UBLKCP"):
+        return int(bytes_per_iteration)
     groups = loop.count("LDGDEPBAR")
     copied = sum(i.width for i in loop.whole if i.name == "LDGSTS") * WARP
     if groups and copied:

@@ -5,6 +5,13 @@
 // RUN: not kvq-opt %s --convert-kvq-to-gpu=chip=sm_70 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=CHIP
 
+// RUN: not kvq-opt %s --convert-kvq-to-gpu="chip=sm_80 copies=bulk" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=BULK
+// BULK: error: expected a chip with bulk copies (sm_90a, sm_100a, sm_120a), found sm_80
+// RUN: not kvq-opt %s --convert-kvq-to-gpu=copies=bulk 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=ANY
+// ANY: error: expected a chip with copies=bulk, got none
+
 // Scratch is to fit the chip, and without one any.
 // RUN: not kvq-opt %s --convert-kvq-to-gpu=chip=sm_89 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SMALL

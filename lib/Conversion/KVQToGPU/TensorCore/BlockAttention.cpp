@@ -10,6 +10,7 @@
 #include "BlockEmitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -110,12 +111,10 @@ WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
   if (step.kind == StepKind::Whole)
     valueScales = loadScales(value, step);
   // Values of this step are still on their way when its keys are here.
-  w.waitForCopies(1);
-  w.syncWarp();
+  awaitCopies(key, step, state.keySlot);
   copyStep(key, next, state.freeSlot);
   SmallVector<Scores> scores = emitScores(state, step);
-  w.waitForCopies(1);
-  w.syncWarp();
+  awaitCopies(value, step, state.valueSlot);
   copyStep(value, next, state.keySlot);
   if (step.kind == StepKind::Partial) {
     valueScales = loadGuardedScales(value, step, 0, plan.getLaneTokens());
@@ -155,6 +154,34 @@ WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
   return after;
 }
 
+/// The steps of which nothing is known of the first round and of the last one:
+/// copied by lanes, between bulk copies where there are such.
+WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
+                                         WarpState state, Value isFirst,
+                                         Value isLast) {
+  if (!copiesInBulk)
+    return emitLoop(first, last, state, StepKind::Partial);
+  auto emitUnless = [&](Value condition, llvm::function_ref<void()> emit) {
+    auto emitNothing = []() -> SmallVector<Value> { return {}; };
+    w.buildIf(condition, {}, emitNothing, [&]() -> SmallVector<Value> {
+      emit();
+      return {};
+    });
+  };
+  SmallVector<Value> carried = state.pack();
+  WarpState after = state;
+  after.unpack(w.buildIf(
+      w.eitherTrue(isFirst, isLast), ValueRange(carried).getTypes(),
+      [&] {
+        emitUnless(isFirst, [&] { endBulkCopies(state); });
+        WarpState inside = emitLoop(first, last, state, StepKind::Partial);
+        emitUnless(isLast, [&] { beginBulkCopies(inside); });
+        return inside.pack();
+      },
+      [&] { return carried; }));
+  return after;
+}
+
 /// The warp's steps from `first` on, in rounds of so many whole ones, in a loop
 /// of their own, after which the offsets of codes of values are taken off.
 /// Before the first round's and in place of the last one's come those of which
@@ -184,9 +211,9 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
         Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
         Value isLast = w.compare(arith::CmpIPredicate::eq, round, lastRound);
         Value before = w.select(isFirst, w.min(wholeFirst, end), w.i32(0));
-        inside =
-            emitLoop(w.select(isFirst, first, wholeLast),
-                     w.select(isLast, end, before), inside, StepKind::Partial);
+        inside = emitPartialSteps(w.select(isFirst, first, wholeLast),
+                                  w.select(isLast, end, before), inside,
+                                  isFirst, isLast);
         Value last = w.min(wholeLast, w.add(round, roundTokens));
         inside = emitLoop(round, last, inside, StepKind::Whole);
         takeOffsetsOff(inside);
@@ -282,7 +309,8 @@ static int64_t getRows(BlockAttentionOp op) {
 }
 
 BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
-                           const BlockPlan &plan, Value threadIndex, Value ring)
+                           const BlockPlan &plan, Value threadIndex, Value ring,
+                           CodeCopies copies)
     : w(builder, op.getLoc()), op(op), plan(plan), rows(getRows(op)),
       ring(ring) {
   thread = w.toI32(threadIndex);
@@ -295,6 +323,7 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
   end = w.toI32(op.getEnd());
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
   value = locateSide(plan.value, op.getValues(), op.getValuePages());
+  copiesInBulk = copies == CodeCopies::Bulk && areStepsTogether();
   setVisibleTokens();
 }
 
@@ -331,11 +360,18 @@ static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
 
 LogicalResult kvq::emitBlockAttention(RewriterBase &rewriter,
                                       BlockAttentionOp op, Value thread,
-                                      Value ring) {
+                                      Value ring, CodeCopies copies) {
   FailureOr<BlockPlan> plan = getPlan(op);
   if (failed(plan))
     return failure();
-  BlockEmitter(rewriter, op, *plan, thread, ring).emit();
+  BlockEmitter emitter(rewriter, op, *plan, thread, ring, copies);
+  if (copies == CodeCopies::Bulk && !emitter.areStepsTogether())
+    remark::missed(
+        op.getLoc(),
+        remark::RemarkOpts::name("BulkCopies").category("convert-kvq-to-gpu"))
+        << remark::add("codes are not copied in bulk")
+        << remark::reason("rows of a step do not lie together");
+  emitter.emit();
   rewriter.eraseOp(op);
   return success();
 }

@@ -8,15 +8,17 @@
 #ifndef KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKATTENTION_H
 #define KVQ_LIB_CONVERSION_KVQTOGPU_TENSORCORE_BLOCKATTENTION_H
 
+#include "kvq/Conversion/CodeCopies.h"
 #include "kvq/IR/KVQ.h"
 
 namespace mlir::kvq {
 
 /// Replaces `op`, on buffers, by what each thread of a block runs. `thread` is
 /// the index of the one, `ring` the i32 address of as much workgroup memory as
-/// `getRingBytes` says.
+/// `getRingBytes` says. With bulk copies whole steps of rows that lie together
+/// are copied so; the chip has to have them.
 LogicalResult emitBlockAttention(RewriterBase &rewriter, BlockAttentionOp op,
-                                 Value thread, Value ring);
+                                 Value thread, Value ring, CodeCopies copies);
 
 /// Bytes of workgroup memory that `op` needs for its rings; fails with an error
 /// where it cannot be made to fit.

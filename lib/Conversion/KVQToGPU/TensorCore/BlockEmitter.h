@@ -17,6 +17,8 @@
 #include "BlockPlan.h"
 #include "WarpBuilder.h"
 
+#include "kvq/Conversion/CodeCopies.h"
+
 namespace mlir::kvq {
 
 /// A lane's numbers of its two columns.
@@ -150,10 +152,14 @@ struct SideRows {
 
 class BlockEmitter {
 public:
+  /// `ring`: as of `emitBlockAttention`.
   BlockEmitter(OpBuilder &builder, BlockAttentionOp op, const BlockPlan &plan,
-               Value thread, Value ring);
+               Value thread, Value ring, CodeCopies copies);
 
   void emit();
+
+  /// BulkCopies.cpp: whether whole steps are rows that lie together.
+  bool areStepsTogether() const;
 
 private:
   /// Of each fragment.
@@ -179,6 +185,9 @@ private:
   WarpState emitStep(const Step &step, WarpState state);
   WarpState emitSteps(Value first, WarpState state);
   WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
+  WarpState emitPartialSteps(Value first, Value last, WarpState state,
+                             Value isFirst, Value isLast);
+  void awaitCopies(const SideRows &side, const Step &step, Value slot);
 
   // Copies.cpp: from the cache to the ring.
   SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
@@ -195,6 +204,13 @@ private:
   Value locateStep(const SideRows &side, const Step &step,
                    const ComponentRows &rows);
   Value getRow(const SideRows &side, Value token);
+
+  // BulkCopies.cpp: the same of whole steps, by one lane.
+  void emitByOneLane(llvm::function_ref<void()> emit);
+  void copyStepInBulk(const SideRows &side, const Step &step, Value slot);
+  void awaitBulkCopies(const SideRows &side, Value slot);
+  void beginBulkCopies(const WarpState &state);
+  void endBulkCopies(const WarpState &state);
 
   // Scales.cpp: scales and zeros of tokens to registers.
   TokenScales loadScales(const SideRows &side, const Step &step);
@@ -302,6 +318,8 @@ private:
   /// The tokens of the op, i32.
   Value begin, end;
   SideRows key, value;
+  /// Whether whole steps are copied in bulk.
+  bool copiesInBulk;
 
   /// The position of the first query token, i32, where it matters.
   Value position;

@@ -190,10 +190,13 @@ struct BlockPlan {
   /// Tokens of a lane in a step.
   int64_t getLaneTokens() const { return 2 * getFragments(); }
   SlotLayout getSlotLayout(const SidePlan &side) const;
-  int64_t getSlotBytes() const {
+  /// From a slot to the mbarrier that counts its bytes, where copies are bulk
+  /// copies.
+  int64_t getBarrierOffset() const {
     return std::max(getSlotLayout(key).getBytes(),
                     getSlotLayout(value).getBytes());
   }
+  int64_t getSlotBytes() const { return getBarrierOffset() + 16; }
   bool convertsFP8() const;
   bool multipliesFP8() const {
     return key.multipliesFP8 || value.multipliesFP8;

@@ -221,8 +221,10 @@ void BlockEmitter::planCopies(SideRows &side) {
 void BlockEmitter::planLoads(SideRows &side) {
   // Lanes of keys are told by g and t, those of values by t and g.
   const SidePlan &plan = *side.plan;
-  if (plan.hasFragments())
+  if (plan.hasFragments()) {
+    side.loadPlace = w.mul(lane, plan.loadBytes);
     return;
+  }
   Value run = plan.isKey ? laneRow : laneColumn;
   Value inRow = plan.isKey ? laneColumn : laneRow;
   side.loadPlace = w.add(buildPlace(w, this->plan.getSlotLayout(plan), run),
@@ -244,11 +246,24 @@ std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,
 /// Starts copying the rows of a step.
 void BlockEmitter::copyStep(const SideRows &side, const Step &step,
                             Value slot) {
+  if (copiesInBulk && step.kind == StepKind::Whole)
+    return copyStepInBulk(side, step, slot);
   if (step.kind == StepKind::Whole && side.plan->region != TokenRegion::Recent)
     copyWholeStep(side, step, slot);
   else
     copyRowByRow(side, step, slot);
   w.commitCopies();
+}
+
+/// Waits for the keys of a step, then for its values, which are started before
+/// the next step's copies of the other side.
+void BlockEmitter::awaitCopies(const SideRows &side, const Step &step,
+                               Value slot) {
+  if (copiesInBulk && step.kind == StepKind::Whole)
+    awaitBulkCopies(side, slot);
+  else
+    w.waitForCopies(1);
+  w.syncWarp();
 }
 
 void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,

@@ -67,7 +67,7 @@ BlockEmitter::ValueWords BlockEmitter::loadValueWords(Value slot,
 Words BlockEmitter::loadFragment(Value slot, int64_t fragment) {
   int64_t loadBytes = plan.value.loadBytes, allBytes = 32 * loadBytes;
   int64_t bytes = kFragmentTokens * plan.value.rowBytes;
-  Value address = w.add(slot, w.mul(lane, loadBytes));
+  Value address = w.add(slot, value.loadPlace);
   Words words;
   for (int64_t offset = 0; offset != bytes; offset += allBytes)
     llvm::append_range(

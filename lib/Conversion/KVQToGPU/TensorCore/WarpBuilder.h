@@ -108,6 +108,25 @@ public:
                  int64_t globalOffset, Value size = {});
   void commitCopies();
   void waitForCopies(int64_t pendingGroups);
+
+  // WarpBarriers.cpp: bulk copies, and the mbarriers that count their bytes.
+  /// True in one lane of the warp.
+  Value electLane();
+  /// At workgroup memory, of one arrival in a phase.
+  void initBarrier(Value shared, int64_t offset);
+  void invalidateBarrier(Value shared, int64_t offset);
+  void arrive(Value shared, int64_t offset);
+  /// The phase is also to have bytes.
+  void arriveExpecting(Value shared, int64_t offset, int64_t bytes);
+  /// Waits for the last phase of a parity, 0 or 1.
+  void awaitPhase(Value shared, int64_t offset, int64_t parity);
+  /// Bulk copies that are started later write after what the lane has written.
+  void fenceForBulkCopies();
+  /// The mbarrier, an offset from `shared`, counts the bytes.
+  void copyInBulk(Value shared, int64_t sharedOffset, Value global,
+                  int64_t globalOffset, int64_t bytes, int64_t barrierOffset);
+
+  // Threads wait for each other.
   void syncWarp();
   void syncBlock();
 

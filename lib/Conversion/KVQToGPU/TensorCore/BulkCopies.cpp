@@ -1,0 +1,90 @@
+//===- BulkCopies.cpp - Whole steps by bulk copies ------------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A lane starts a copy for each run of a slot's rows (see SlotLayout), which
+// the slot's mbarrier counts. Slots hold keys and values in turn, so that
+// phases of keys have one parity and those of values the other, and nothing is
+// carried. mbarriers are there from the first whole step to the last: what
+// comes before and after, which is not known to be in memory, is copied by
+// lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+static constexpr int64_t kKeyParity = 0, kValueParity = 1;
+
+/// Whether rows of a step follow each other in memory.
+static bool areTogether(const SideRows &side) {
+  return side.plan->region != TokenRegion::Recent &&
+         side.rows.stride == side.plan->rowBytes;
+}
+
+bool BlockEmitter::areStepsTogether() const {
+  return areTogether(key) && areTogether(value);
+}
+
+/// One lane does what `emit` emits.
+void BlockEmitter::emitByOneLane(llvm::function_ref<void()> emit) {
+  w.buildIf(w.electLane(), {}, [&]() -> SmallVector<Value> {
+    emit();
+    return {};
+  });
+}
+
+void BlockEmitter::copyStepInBulk(const SideRows &side, const Step &step,
+                                  Value slot) {
+  SlotLayout layout = plan.getSlotLayout(*side.plan);
+  Value first = locateStep(side, step, side.rows);
+  int64_t barrier = plan.getBarrierOffset();
+  emitByOneLane([&] {
+    w.arriveExpecting(slot, barrier, plan.stepTokens * side.plan->rowBytes);
+    for (int64_t run = 0; run != layout.getRuns(); ++run)
+      w.copyInBulk(slot, layout.getPlace(run), first, run * layout.runBytes,
+                   layout.runBytes, barrier);
+  });
+}
+
+void BlockEmitter::awaitBulkCopies(const SideRows &side, Value slot) {
+  w.awaitPhase(slot, plan.getBarrierOffset(),
+               side.plan->isKey ? kKeyParity : kValueParity);
+}
+
+/// After steps that lanes have copied: what these have written is there before
+/// bulk copies write, and counts as if such had brought it.
+void BlockEmitter::beginBulkCopies(const WarpState &state) {
+  int64_t barrier = plan.getBarrierOffset();
+  w.waitForCopies(0);
+  w.fenceForBulkCopies();
+  w.syncWarp();
+  emitByOneLane([&] {
+    for (Value slot : {state.keySlot, state.valueSlot, state.freeSlot})
+      w.initBarrier(slot, barrier);
+    // Values are in phases of the second parity.
+    w.arrive(state.keySlot, barrier);
+    w.arrive(state.valueSlot, barrier);
+    w.arrive(state.valueSlot, barrier);
+    w.fenceForBulkCopies();
+  });
+  w.syncWarp();
+}
+
+/// Before steps that lanes copy: the keys and values of the next step are
+/// there, and mbarriers are memory again.
+void BlockEmitter::endBulkCopies(const WarpState &state) {
+  awaitBulkCopies(key, state.keySlot);
+  awaitBulkCopies(value, state.valueSlot);
+  w.syncWarp();
+  emitByOneLane([&] {
+    for (Value slot : {state.keySlot, state.valueSlot, state.freeSlot})
+      w.invalidateBarrier(slot, plan.getBarrierOffset());
+  });
+  w.syncWarp();
+}
