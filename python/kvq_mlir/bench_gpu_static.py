@@ -31,6 +31,7 @@ FORMATS = {  # what the limits in docs/GPUStatic.md are for
     "i4, per token": "codes = i4, group = [1, *], scale = f16",
     "i2, per token": "codes = i2, group = [1, *], scale = f16",
     "ui4, per channel of 32 tokens": "codes = ui4, group = [32, 1], scale = f16, zero = min f16",
+    "ui4, per channel of 64 tokens": "codes = ui4, group = [64, 1], scale = f16, zero = min f16",
     "i4": "codes = i4, group = [1, 32], scale = f16",
 }
 IN_FRAGMENTS = {  # beside keys in rows
@@ -50,6 +51,7 @@ def _in_fragments(text: str) -> str:
 CASES = (
     *list(FORMATS)[:6],
     "ui4, per channel of 32 tokens / i4, per token",
+    "ui4, per channel of 64 tokens / i4, per token",
     "i4",
     "ui4, per channel of 32 tokens / i4",
     *(f"{keys} / {values}" for keys, values in IN_FRAGMENTS.items()),

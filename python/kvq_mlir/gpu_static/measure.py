@@ -30,14 +30,17 @@ class Work:
     queries: int = 8
 
     def tokens(self, loop: Loop) -> int:
-        """Tokens of an iteration of a warp, by its products of matrices, 16 tokens x 16 channels x 8 queries each.
+        """Tokens of an iteration of a warp, by its products of matrices, 16 tokens x 16 channels x 8 queries each, and by
+        the bytes that its lanes copy: the fewer, as there are products with other factors, and copies that stand twice.
 
         Where an iteration is for a part of the queries, all of them take several for these tokens.
         """
         tiles = -(-self.queries // 8)
         products = loop.count(*MATRIX) + loop.count("QMMA")  # of floats of 8 bits 32 channels or tokens deep
         fragments = products // ((self.key_dim + self.value_dim) // 16)
-        return fragments * TOKENS // tiles
+        tokens = fragments * TOKENS // tiles
+        copied = sum(i.width * WARP for i in loop.whole if i.name == "LDGSTS")
+        return min(tokens, int(copied / self.bytes_of(1))) if copied else tokens
 
     def bytes_of(self, tokens: int) -> float:
         return tokens * (self.key_dim * self.key_bits + self.value_dim * self.value_bits) / 8

@@ -262,7 +262,9 @@ void BlockEmitter::setVisibleTokens() {
 ColumnTile BlockEmitter::createTile(Value firstRow) {
   ColumnTile tile;
   tile.firstRow = firstRow;
-  if (!plan.key.foldsIntoQuery())
+  if (plan.scalesQueryInPairs())
+    tile.queryPairs = loadQueryPairs(firstRow);
+  else if (!plan.key.foldsIntoQuery())
     tile.query = buildQuery(firstRow, /*step=*/nullptr);
   for (int64_t column = 0; column != 2; ++column) {
     Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);

@@ -115,6 +115,9 @@ struct ColumnTile {
   Value firstRow;
   /// Where scales of keys are not folded into it.
   QueryColumns query;
+  /// Where they are, in pairs: the query's, in the order of channels, of each
+  /// `KeyStep`.
+  SmallVector<FragmentB> queryPairs;
   PerColumn slopes;
   /// The position of each column's query token, and the tokens it sees.
   PerColumn positions;
@@ -241,7 +244,13 @@ private:
   std::array<Value, 4> loadGroupElements(const KeyStep &step, Value row,
                                          Type type);
   Value getOfColumn(Value ofRow, int64_t column);
-  void addConstantProducts(QueryColumns &columns);
+
+  // KeyScales.cpp: the query times scales of several tokens, in pairs.
+  SmallVector<FragmentB> loadQueryPairs(Value firstRow);
+  SmallVector<FragmentB> loadGroupPairs(Value row);
+  PerColumn multiplyRow(ArrayRef<FragmentB> query, ArrayRef<FragmentB> row);
+  QueryColumns scaleQueryPairs(const ColumnTile &tile, const Step &step);
+  void addConstantProducts(QueryColumns &columns, double center = 0);
 
   // FP8Products.cpp: products of floats of 8 bits.
   void roundQueryToFP8(QueryColumns &columns,

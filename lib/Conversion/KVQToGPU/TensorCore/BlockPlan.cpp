@@ -149,6 +149,20 @@ static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
   return steps;
 }
 
+std::optional<int64_t> KeyStep::getFirstOfFour() const {
+  int64_t first = *llvm::min_element(channels);
+  std::array<bool, 4> seen = {};
+  for (int64_t channel : channels) {
+    if (channel - first >= 4)
+      return std::nullopt;
+    seen[channel - first] = true;
+  }
+  if (!llvm::all_of(seen, [](bool of) { return of; }) || first % 4 != 0 ||
+      stride % 4 != 0)
+    return std::nullopt;
+  return first;
+}
+
 //===----------------------------------------------------------------------===//
 // What is supported
 //===----------------------------------------------------------------------===//
@@ -297,6 +311,20 @@ bool BlockPlan::convertsFP8() const {
     return side->element.kind == StoredElement::Kind::E4M3 &&
            !side->multipliesFP8;
   });
+}
+
+bool BlockPlan::scalesQueryInPairs() const {
+  auto format = dyn_cast<FormatAttr>(key.cache.getFormat());
+  if (!format || !key.foldsIntoQuery() ||
+      key.element.kind != StoredElement::Kind::Integer ||
+      format.getGroupChannels(key.getChannels()) != 1 || !key.scaleType.isF16())
+    return false;
+  bool hasPlainZeros =
+      !key.zeroType ||
+      (format.getZeroKind() == ZeroKind::Min && key.zeroType.isF16());
+  return hasPlainZeros && llvm::all_of(keySteps, [](const KeyStep &step) {
+           return step.getFirstOfFour().has_value();
+         });
 }
 
 /// Registers of a lane for a tile: the accumulator; the query, of bf16 as a sum

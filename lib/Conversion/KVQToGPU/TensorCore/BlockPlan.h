@@ -143,6 +143,10 @@ struct KeyStep {
   /// The word of a lane that holds them, in the order of its loads, the plane
   /// of it, and of an exact row the next word, too.
   int64_t word, plane;
+
+  /// The least of lane 0's channels if they follow each other, in any order, so
+  /// that lanes' are multiples of four; nothing for others.
+  std::optional<int64_t> getFirstOfFour() const;
 };
 
 /// 16 channels of an accumulator.
@@ -198,6 +202,9 @@ struct BlockPlan {
   }
   int64_t getSlotBytes() const { return getBarrierOffset() + 16; }
   bool convertsFP8() const;
+  /// Whether the query and scales that are folded into it are multiplied as
+  /// pairs of f16, as they are stored.
+  bool scalesQueryInPairs() const;
   bool multipliesFP8() const {
     return key.multipliesFP8 || value.multipliesFP8;
   }

@@ -13,22 +13,6 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// The least of four channels that follow each other, in any order, so that
-/// lanes' are multiples of four; nothing for others.
-static std::optional<int64_t> getFirstOfFour(const KeyStep &step) {
-  int64_t first = *llvm::min_element(step.channels);
-  std::array<bool, 4> seen = {};
-  for (int64_t channel : step.channels) {
-    if (channel - first >= 4)
-      return std::nullopt;
-    seen[channel - first] = true;
-  }
-  if (!llvm::all_of(seen, [](bool of) { return of; }) || first % 4 != 0 ||
-      step.stride % 4 != 0)
-    return std::nullopt;
-  return first;
-}
-
 /// The lane's four elements of its query row, f32; 0 of a row that the op does
 /// not have.
 std::array<Value, 4> BlockEmitter::loadQueryElements(Value firstRow,
@@ -38,7 +22,7 @@ std::array<Value, 4> BlockEmitter::loadQueryElements(Value firstRow,
   row = w.min(row, w.i32(rows - 1));
   Value ofLane = w.mul(laneColumn, step.stride);
   auto type = cast<MemRefType>(op.getQuery().getType());
-  std::optional<int64_t> first = getFirstOfFour(step);
+  std::optional<int64_t> first = step.getFirstOfFour();
   bool isInWorkgroup = gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type) &&
                        type.getLayout().isIdentity();
   std::array<Value, 4> elements;
@@ -68,7 +52,7 @@ std::array<Value, 4> BlockEmitter::loadGroupElements(const KeyStep &step,
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t channels = plan.key.getChannels();
   int64_t groupChannels = plan.key.cache.getFormat().getGroupChannels(channels);
-  std::optional<int64_t> first = getFirstOfFour(step);
+  std::optional<int64_t> first = step.getFirstOfFour();
   std::array<Value, 4> elements;
   auto locate = [&](int64_t channel) {
     Value of = w.add(w.mul(laneColumn, step.stride), channel);
@@ -96,8 +80,9 @@ Value BlockEmitter::getOfColumn(Value ofRow, int64_t column) {
 }
 
 /// A product with a constant gives the same sum in every row: what scores begin
-/// with, and what zeros are multiplied by, of the query as it is rounded.
-void BlockEmitter::addConstantProducts(QueryColumns &columns) {
+/// with, and what zeros are multiplied by, of the query as it is rounded. Codes
+/// count from `center`.
+void BlockEmitter::addConstantProducts(QueryColumns &columns, double center) {
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
   columns.scoreInits.assign(plan.key.groups, none);
   columns.sums.assign(plan.key.hasTokenZeros() ? plan.key.groups : 0, none);
@@ -112,13 +97,16 @@ void BlockEmitter::addConstantProducts(QueryColumns &columns) {
     sum = w.multiply({pair, pair, pair, pair}, columns.fragments[step].front(),
                      sum);
   };
-  for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
-    double offset = getOffset(plan.key.element, step.plane);
-    if (offset != 0)
-      addProduct(columns.scoreInits[step.group], -offset, i);
+  // Plane by plane, so that a constant is in registers once.
+  for (int64_t plane = 0; plane != plan.key.element.getPlanes(); ++plane)
+    for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
+      double offset = getOffset(plan.key.element, plane) + center;
+      if (step.plane == plane && offset != 0)
+        addProduct(columns.scoreInits[step.group], -offset, i);
+    }
+  for (auto [i, step] : llvm::enumerate(plan.keySteps))
     if (!columns.sums.empty())
       addProduct(columns.sums[step.group], 1, i);
-  }
 }
 
 /// What a query times scales is multiplied by, lest an f16 has only a part of

@@ -89,6 +89,9 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
     // Products are added to the shift where nothing comes between.
     bool isPlain = !op.getSoftcap() && !op.getSlopes();
     Value score = isPlain ? shift[column] : Value();
+    // What all tokens of the step have in common is added once.
+    if (isPlain && columns.zeros[column])
+      score = w.fadd(score, columns.zeros[column]);
     auto accumulate = [&](Value lhs, Value rhs) {
       score = score ? w.fma(lhs, rhs, score) : w.fmul(lhs, rhs);
     };
@@ -102,7 +105,7 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
     if (!of.zeros.empty())
       for (auto [zero, sum] : llvm::zip_equal(of.zeros[h], columns.sums))
         accumulate(zero, inUnits(sum[column]));
-    if (columns.zeros[column])
+    if (!isPlain && columns.zeros[column])
       score = w.fadd(score, columns.zeros[column]);
     if (!isPlain)
       score = w.fadd(
@@ -125,7 +128,8 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
   };
   SmallVector<QueryColumns, 1> queries;
   for (const ColumnTile &tile : tiles)
-    queries.push_back(plan.key.foldsIntoQuery()
+    queries.push_back(plan.scalesQueryInPairs() ? scaleQueryPairs(tile, step)
+                      : plan.key.foldsIntoQuery()
                           ? buildQuery(tile.firstRow, &step)
                           : tile.query);
   SmallVector<Scores> scores(tiles.size());
