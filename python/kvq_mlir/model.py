@@ -40,8 +40,8 @@ EXPECTED_HEADER = {
     "tokenizer.ggml.add_bos_token": False,
 }
 
-# attend(layer, q, k, v) -> out, all float32, q and k after RoPE. q and out: [1, query_heads, T, head_dim],
-# k and v: [1, kv_heads, T, head_dim].
+# attend(layer, q, k, v) -> out, all float32, q and k after RoPE. q and out: [sequences, query_heads, T, head_dim],
+# k and v: [sequences, kv_heads, T, head_dim].
 Attend = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -165,22 +165,38 @@ class Model:
         return np.array(ids[:count], np.int64)
 
     def forward(self, ids: np.ndarray, attend: Attend, first_position: int = 0) -> np.ndarray:
-        """ids: [T]; returns the normalized last hidden states, [T, channels] float32."""
-        config = self.config
-        x = self.weights["token_embd.weight"][ids]
-        cos, sin = self._rotations(first_position, len(ids))
-        for layer in range(config.layers):
-            w = f"blk.{layer}."
-            h = self._norm(x, w + "attn_norm.weight")
-            q = _rotate(self._heads(h, w + "attn_q.weight"), cos, sin)
-            k = _rotate(self._heads(h, w + "attn_k.weight"), cos, sin)
-            v = self._heads(h, w + "attn_v.weight")
-            out = attend(layer, q, k, v)[0].transpose(1, 0, 2).reshape(len(ids), -1)
-            x = x + self._linear(out, w + "attn_output.weight")
-            h = self._norm(x, w + "ffn_norm.weight")
-            gate, up = self._linear(h, w + "ffn_gate.weight"), self._linear(h, w + "ffn_up.weight")
-            x = x + self._linear(gate / (1 + np.exp(-gate)) * up, w + "ffn_down.weight")
+        """ids: [T], one sequence, or [sequences, T]; returns the normalized last hidden states, [..., T, channels]
+        float32."""
+        x = self.embed(np.atleast_2d(ids))
+        for layer in range(self.config.layers):
+            x = self.layer(layer, x, attend, first_position)
+        return self.normalize(x).reshape(*ids.shape, -1)
+
+    def embed(self, ids: np.ndarray) -> np.ndarray:
+        """What the first layer is given: [sequences, T] token ids -> [sequences, T, channels] float32."""
+        return self.weights["token_embd.weight"][ids]
+
+    def layer(self, index: int, x: np.ndarray, attend: Attend, first_position: int = 0) -> np.ndarray:
+        """What a layer makes of hidden states x, [sequences, T, channels]; they are left as they are."""
+        w = f"blk.{index}."
+        cos, sin = self._rotations(first_position, x.shape[1])
+        h = self._norm(x, w + "attn_norm.weight")
+        q = _rotate(self._heads(h, w + "attn_q.weight"), cos, sin)
+        k = _rotate(self._heads(h, w + "attn_k.weight"), cos, sin)
+        v = self._heads(h, w + "attn_v.weight")
+        out = attend(index, q, k, v).swapaxes(1, 2).reshape(*x.shape[:2], -1)
+        x = x + self._linear(out, w + "attn_output.weight")
+        h = self._norm(x, w + "ffn_norm.weight")
+        gate, up = self._linear(h, w + "ffn_gate.weight"), self._linear(h, w + "ffn_up.weight")
+        return x + self._linear(gate / (1 + np.exp(-gate)) * up, w + "ffn_down.weight")
+
+    def normalize(self, x: np.ndarray) -> np.ndarray:
+        """The last layer's hidden states, normalized for the logits."""
         return self._norm(x, "output_norm.weight")
+
+    def logits(self, hidden: np.ndarray) -> np.ndarray:
+        """Of normalized hidden states [..., channels]: [..., vocabulary] float32."""
+        return self._linear(hidden, "token_embd.weight")
 
     def losses(self, ids: np.ndarray, attend: Attend, block: int = 128) -> np.ndarray:
         """Negative log-likelihood of each token from the second on, in nats. ids: [T]; returns [T-1] float64."""
@@ -188,7 +204,7 @@ class Model:
         losses = np.empty(len(following), np.float64)
         for first in range(0, len(following), block):  # a row of logits has 49152 values
             rows = slice(first, first + block)
-            logits = self._linear(hidden[rows], "token_embd.weight")
+            logits = self.logits(hidden[rows])
             logits -= logits.max(axis=-1, keepdims=True)
             chosen = logits[np.arange(len(logits)), following[rows]]
             losses[rows] = np.log(np.exp(logits).sum(axis=-1)) - chosen
@@ -198,8 +214,8 @@ class Model:
         return x @ self.weights[name].T
 
     def _heads(self, x: np.ndarray, name: str) -> np.ndarray:
-        """[T, channels] -> [1, heads, T, head_dim]."""
-        return self._linear(x, name).reshape(1, len(x), -1, self.config.head_dim).swapaxes(1, 2)
+        """[sequences, T, channels] -> [sequences, heads, T, head_dim]."""
+        return self._linear(x, name).reshape(*x.shape[:2], -1, self.config.head_dim).swapaxes(1, 2)
 
     def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
         mean_square = np.mean(np.square(x), axis=-1, keepdims=True)
@@ -214,7 +230,7 @@ class Model:
 
 
 def _rotate(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """RoPE on neighbouring channels. x: [1, heads, T, D], cos, sin: [T, D / 2]."""
+    """RoPE on neighbouring channels. x: [sequences, heads, T, D], cos, sin: [T, D / 2]."""
     even, odd = x[..., 0::2], x[..., 1::2]
     out = np.empty_like(x)
     out[..., 0::2] = even * cos - odd * sin

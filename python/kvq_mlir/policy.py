@@ -10,6 +10,7 @@ from . import _kvq
 from .cache import Cache
 from .cache_types import SIDES, assign_layout, cache_type
 from .format import Format, Segments
+from .given import Given
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,19 @@ class Choice:
 
         return of(assign_layout(of(self.format), self.format, self.side)[0])
 
-    def cache(self, batch: int, capacity: int, head_dim: int, dtype: str = "f16") -> Cache:
-        """An empty cache of these heads."""
+    def cache(
+        self,
+        batch: int,
+        capacity: int,
+        head_dim: int,
+        dtype: str = "f16",
+        *,
+        given: Given | None = None,
+        name: str | None = None,
+    ) -> Cache:
+        """An empty cache of these heads; given and name as `Cache` takes them."""
         first, end = self.heads
-        kept = self.windows | self.storage | {"side": self.side}
+        kept = self.windows | self.storage | {"side": self.side, "given": given, "name": name}
         return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **kept)
 
 

@@ -1,0 +1,58 @@
+"""How one side of a layer is kept, without saying of which layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from .. import _kvq
+from ..cache_types import SIDES
+from ..format import Format, Segments, parse_attribute
+from ..policy import Choice
+
+
+@cache
+def parse_kept_format(text: str) -> Format | Segments:
+    """A format, segments of channels ("[0:32] = …, [32:64] = …"), or the name of a preset. Raises `Error`, a ValueError,
+    for anything else."""
+    if text.lstrip().startswith("["):
+        return Segments(text)
+    return Format(text) if "=" in text else Format.preset(text)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A format, as text, and exact windows as those of `Cache`."""
+
+    format: str
+    exact_first: int = 0
+    recent: int = 0
+    residual: int | None = None
+
+    def choice(self, layer: int, side: str, kv_heads: int) -> Choice:
+        """This of all KV heads of one side of a layer."""
+        fmt = parse_kept_format(self.format)
+        return Choice(layer, side, (0, kv_heads), fmt, self.exact_first, self.recent, self.residual)
+
+    def bytes(self, side: str, kv_heads: int, head_dim: int, tokens: int, dtype: str = "f16") -> int:
+        """What a cache of one sequence allocates for exactly so many tokens: codes, metadata, padding, windows, and the
+        alignment between them."""
+        footprint = _kvq.Footprint(self.choice(0, side, kv_heads).type(1, head_dim, dtype))
+        allocated = footprint.allocated(tokens)
+        return allocated["total"] + allocated["alignment"]
+
+    def __str__(self) -> str:
+        windows = [f"first {self.exact_first} exact"] if self.exact_first else []
+        windows += [f"newest {self.recent} or more exact"] if self.recent else []
+        windows += [f"up to {self.residual} newest exact"] if self.residual else []
+        return "; ".join([self.format, *windows])
+
+
+EXACT = Kept("codes = none")
+
+
+def uniform(layers: int, kv_heads: int, keys: Kept, values: Kept) -> list[Choice]:
+    """All layers alike."""
+    kept: Sequence[tuple[str, Kept]] = list(zip(SIDES, (keys, values), strict=True))
+    return [each.choice(layer, side, kv_heads) for layer in range(layers) for side, each in kept]
