@@ -14,6 +14,7 @@ from .text import InputError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 cannot be done, 2 wrong usage (argparse)."""
     from . import bench, demo, formats, report, tune
+    from .planning import command as plan
 
     parser = argparse.ArgumentParser(
         prog="python -m kvq_mlir",
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("bench", bench, "time of one fused decode step beside dequantize-then-attend"),
         ("tune", tune, "measures schedules of attention here, and writes the best to a file"),
         ("report", report, "exact bytes of a model's caches, and what fits into a memory"),
+        ("plan", plan, "formats for the keys and values of each layer of SmolLM2-135M, within bytes and errors"),
         ("formats", formats, "every preset and kind of format, with its bytes and source"),
     ):
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")

@@ -6,7 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
-BIBLE_RANGE = "gen1:1-gen50:26"  # Genesis, about 50,000 tokens: more than the model's context
+GENESIS = "gen1:1-gen50:26"  # about 50,000 tokens: more than the model's context
+LUKE = "luk1:1-luk24:53"  # about 34,000: what was chosen by Genesis is measured on it
+BOOKS = {GENESIS: "Genesis", LUKE: "Luke"}
 VERSE_REFERENCE = re.compile(r"^\w+\d+:\d+ ", re.MULTILINE)  # "Ge1:1 " before each verse
 
 
@@ -14,10 +16,10 @@ class InputError(Exception):
     """Something the user can put right; the message says what is wrong and what would be right."""
 
 
-def read_text(path: str | Path | None = None) -> tuple[str, str]:
-    """Returns (text, what it is). Without a path: Genesis, one verse a line, verse numbers removed."""
+def read_text(path: str | Path | None = None, verses: str = GENESIS) -> tuple[str, str]:
+    """Returns (text, what it is). Without a path: these verses, of one book, one a line, their numbers removed."""
     if path is None:
-        return _read_bible(), "Genesis, King James Version (Debian package bible-kjv)"
+        return _read_bible(verses), f"{BOOKS[verses]}, King James Version (Debian package bible-kjv)"
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -28,9 +30,9 @@ def read_text(path: str | Path | None = None) -> tuple[str, str]:
     return text, str(path)
 
 
-def _read_bible() -> str:
+def _read_bible(verses: str) -> str:
     try:
-        run = subprocess.run(["bible", "-f", BIBLE_RANGE], capture_output=True, text=True, check=True)
+        run = subprocess.run(["bible", "-f", verses], capture_output=True, text=True, check=True)
     except FileNotFoundError as error:
         raise InputError(
             "the program 'bible' is missing, which prints the default text: "
@@ -38,6 +40,6 @@ def _read_bible() -> str:
         ) from error
     except subprocess.CalledProcessError as error:
         raise InputError(
-            f"'bible -f {BIBLE_RANGE}' failed with status {error.returncode}: {error.stderr.strip()}"
+            f"'bible -f {verses}' failed with status {error.returncode}: {error.stderr.strip()}"
         ) from error
     return VERSE_REFERENCE.sub("", run.stdout)

@@ -141,7 +141,7 @@ def test_a_pass_from_a_later_layer_is_the_rest_of_the_pass(model):
     choices = uniform(30, 3, Kept(PER_TOKEN[0]), EXACT)
     whole, x = CachedModel(model, choices, 1, 48), model.embed(ids)
     for layer in range(20):
-        x = model.layer(layer, x, whole._attend)
+        x = model.layer(layer, x, whole.attend)
     rest = CachedModel(model, [choice for choice in choices if choice.layer >= 20], 1, 48)
     found, expected = rest.extend_from(20, x), CachedModel(model, choices, 1, 48).extend(ids)
     np.testing.assert_array_equal(found, expected)

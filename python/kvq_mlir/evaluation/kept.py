@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,18 +36,35 @@ class Kept:
         fmt = parse_kept_format(self.format)
         return Choice(layer, side, (0, kv_heads), fmt, self.exact_first, self.recent, self.residual)
 
-    def bytes(self, side: str, kv_heads: int, head_dim: int, tokens: int, dtype: str = "f16") -> int:
-        """What a cache of one sequence allocates for exactly so many tokens: codes, metadata, padding, windows, and the
+    def bytes(
+        self, side: str, kv_heads: int, head_dim: int, tokens: int, sequences: int = 1, dtype: str = "f16"
+    ) -> int:
+        """What a cache of so many sequences of so many tokens allocates: codes, metadata, padding, windows, and the
         alignment between them."""
-        footprint = _kvq.Footprint(self.choice(0, side, kv_heads).type(1, head_dim, dtype))
+        footprint = _kvq.Footprint(self.choice(0, side, kv_heads).type(sequences, head_dim, dtype))
         allocated = footprint.allocated(tokens)
         return allocated["total"] + allocated["alignment"]
 
+    @classmethod
+    def parse(cls, text: str) -> Kept:
+        """What str() gives: a format, segments or the name of a preset, and windows, "codes = i4, …; recent = 32".
+
+        Raises `Error`, a ValueError, for another format or window.
+        """
+        format_, *windows = (part.strip() for part in text.split(";"))
+        found = {}
+        for window in windows:
+            match = re.fullmatch(r"(exact_first|recent|residual) *= *(\d+)", window)
+            if not match or match[1] in found:
+                raise _kvq.Error(f"expected exact_first, recent or residual = a number, each once, got '{window}' in '{text}'")
+            found[match[1]] = int(match[2])
+        kept = cls(format_, **found)
+        kept.choice(0, SIDES[0], 1)
+        return kept
+
     def __str__(self) -> str:
-        windows = [f"first {self.exact_first} exact"] if self.exact_first else []
-        windows += [f"newest {self.recent} or more exact"] if self.recent else []
-        windows += [f"up to {self.residual} newest exact"] if self.residual else []
-        return "; ".join([self.format, *windows])
+        windows = {"exact_first": self.exact_first, "recent": self.recent, "residual": self.residual}
+        return "; ".join([self.format, *(f"{name} = {tokens}" for name, tokens in windows.items() if tokens)])
 
 
 EXACT = Kept("codes = none")

@@ -157,11 +157,11 @@ class CachedModel:
     def extend_from(self, first_layer: int, x: np.ndarray) -> np.ndarray:
         """The same from hidden states x [sequences, T, channels] that layer `first_layer` is given."""
         for layer in range(first_layer, self.model.config.layers):
-            x = self.model.layer(layer, x, self._attend, self.length)
+            x = self.model.layer(layer, x, self.attend, self.length)
         self.length += x.shape[1]
         return self.model.normalize(x)
 
-    def _attend(self, layer: int, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def attend(self, layer: int, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
         outs, ratio = [], q.shape[1] // k.shape[1]
         for each in self._layers[layer]:
             first, end = each.first_head, each.first_head + each.keys.kv_heads
