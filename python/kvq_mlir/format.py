@@ -259,6 +259,14 @@ def parse_attribute(text: str) -> Format | Segments:
     return {"#kvq.format": Format, "#kvq.segments": Segments}[prefix](rest.removesuffix(">"))
 
 
+def read_format(text: str) -> Format | Segments:
+    """A format, segments of channels ("[0:32] = …, [32:64] = …"), or the name of a preset. Raises `Error`, a ValueError,
+    for anything else."""
+    if text.lstrip().startswith("["):
+        return Segments(text)
+    return Format(text) if "=" in text else Format.preset(text)
+
+
 class Segments:
     """Formats of ranges of channels: `#kvq.segments`, such as "[0:512] = #kvq.format<...>, [512:576] = none".
 

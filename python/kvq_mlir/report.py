@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import _kvq
 from .decode_step import measure_step
-from .format import Format, Segments
+from .format import Format, Segments, read_format
 from .policy import Choice, Policy
 from .shapes import MODELS, Shape, find_model
 from .text import InputError
@@ -161,13 +161,6 @@ def choose(shape: Shape, arguments: argparse.Namespace) -> list[Choice]:
         raise InputError(f"--policy: {error}") from error
 
 
-def _parse_format(text: str) -> Format | Segments:
-    """Segments, "[0:512] = …, [512:576] = …", a format or the name of a preset."""
-    if text.lstrip().startswith("["):
-        return Segments(text)
-    return Format(text) if "=" in text else Format.preset(text)
-
-
 def _keeps_latent_apart(fmt: Format | Segments, latent: int) -> bool:
     """Whether the first channels of a row, which are the values too, have formats of their own, or are exact."""
     return fmt.is_exact or (isinstance(fmt, Segments) and any(end == latent for _, end, _ in fmt.parts))
@@ -179,7 +172,7 @@ def _choose_side(
     """All layers alike. Exact formats have no windows."""
     try:
         text = getattr(arguments, side) or "codes = none"
-        fmt = _parse_format(text)
+        fmt = read_format(text)
     except _kvq.Error as error:
         raise InputError(f"--{side}: {error}") from error
     kept = {}

@@ -177,8 +177,8 @@ def _log_softmax(x: np.ndarray) -> np.ndarray:
 
 
 def test_bootstrap_interval_of_a_mean():
-    """Of n independent values it is 2 x 1.96 standard errors wide, here within a fifth: the spread of 400 values is known
-    to 3.5 %, the ends of 2,000 draws to about as much."""
+    """Of n independent values it is 2 x 1.96 standard errors wide, here within a fifth: the spread of 400 values is
+    known to 3.5 %, the ends of 2,000 draws to about as much."""
     x = np.random.default_rng().standard_normal((4, 6400)) + 5
     means = block_means(x)
     low, high = bootstrap_interval(lambda weights: weights @ means / len(means), 4, 6400)

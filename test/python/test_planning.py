@@ -1,4 +1,5 @@
-"""Plans: the solver against exhaustive search, limits that cannot be kept, policies as text, what is kept of measurements."""
+"""Plans: the solver against exhaustive search, limits that cannot be kept, policies as text, what is kept of
+measurements."""
 
 import itertools
 import math
@@ -45,7 +46,11 @@ def test_solver_against_exhaustive_search(count, rng):
     for _ in range(25):
         items = draw_items(rng, count, 5)
         choices = list(all_choices(items))
-        for capacity in (*rng.integers(count, 30 * count, 3), min(w for w, _ in choices), min(w for w, _ in choices) - 1):
+        for capacity in (
+            *rng.integers(count, 30 * count, 3),
+            min(w for w, _ in choices),
+            min(w for w, _ in choices) - 1,
+        ):
             expected = min((value for weight, value in choices if weight <= capacity), default=None)
             found = least_value(items, int(capacity))
             assert (found and found.value) == expected
@@ -59,8 +64,8 @@ def test_solver_against_exhaustive_search(count, rng):
 
 
 def test_solver_on_a_large_problem_agrees_with_itself(rng):
-    """No choice of 60 items can be searched for; but the lightest choice of the least value, and the other way round, are
-    the same, and a little less of either has no such choice."""
+    """No choice of 60 items can be searched for; but the lightest choice of the least value, and the other way round,
+    are the same, and a little less of either has no such choice."""
     items = [
         [Option(int(1000 * bits + rng.integers(100)), float(4.0**-bits * scale)) for bits in range(1, 9)]
         for scale in rng.lognormal(0, 1, 60)
@@ -79,7 +84,12 @@ def draw_costs(rng: np.random.Generator, layers: int) -> dict:
     return {
         (layer, side): {EXACT: Cost(1024, 0.0, 0.0, 0.0)}
         | {
-            kept: Cost(bytes_ + int(rng.integers(20)), float(rng.random() * 4.0 ** -math.log2(bytes_ / 128)), float(error), float(error))
+            kept: Cost(
+                bytes_ + int(rng.integers(20)),
+                float(rng.random() * 4.0 ** -math.log2(bytes_ / 128)),
+                float(error),
+                float(error),
+            )
             for kept, bytes_, error in zip((I8, I4, I2), (544, 288, 160), np.sort(rng.random(3)), strict=True)
         }
         for layer in range(layers)
@@ -133,7 +143,10 @@ def test_groups_of_tokens_of_a_layer_start_together():
     """Attention has no kernel where keys and values have groups of several tokens from different tokens on."""
     first, later = Kept(BY_CHANNEL), Kept(BY_CHANNEL, exact_first=4)
     assert starts_apart(first, later) and not starts_apart(first, first) and not starts_apart(first, I4)
-    costs = {(0, "keys"): {first: Cost(10, 1.0), later: Cost(11, 0.9)}, (0, "values"): {first: Cost(10, 1.0), later: Cost(11, 0.2)}}
+    costs = {
+        (0, "keys"): {first: Cost(10, 1.0), later: Cost(11, 0.9)},
+        (0, "values"): {first: Cost(10, 1.0), later: Cost(11, 0.2)},
+    }
     plan = Problem(costs, Limits(bytes=21)).plan(Problem(costs, Limits(bytes=21)).solve())
     assert plan == {(0, "keys"): first, (0, "values"): first}  # 21 bytes would allow a mix of less KL
     with pytest.raises(InputError, match="layer 0: no pair of the formats allowed has a kernel"):
@@ -143,15 +156,27 @@ def test_groups_of_tokens_of_a_layer_start_together():
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits(bytes=399), "no plan keeps the limit on bytes: the least is 400 bytes, 1 bytes above the limit of 399 bytes"),
-        (Limits(kl=0.05), "no plan keeps the limit on KL: the least is 0.2 nats, 0.15 nats above the limit of 0.05 nats"),
+        (
+            Limits(bytes=399),
+            "no plan keeps the limit on bytes: the least is 400 bytes, 1 bytes above the limit of 399 bytes",
+        ),
+        (
+            Limits(kl=0.05),
+            "no plan keeps the limit on KL: the least is 0.2 nats, 0.15 nats above the limit of 0.05 nats",
+        ),
         (
             Limits(bytes=500, kl=0.5),
-            "within 500 bytes the least predicted KL is 1.1 nats, 0.6 above the limit of 0.5; that takes at least 600 bytes, "
-            "100 more",
+            "within 500 bytes the least predicted KL is 1.1 nats, 0.6 above the limit of 0.5; that takes at least 600 "
+            "bytes, 100 more",
         ),
-        (Limits(bytes=600, output_error=0.01), "layer 0, keys: no format allowed keeps the output error within 1.000%; the least is 10.000%, 9.000%"),
-        (Limits(bytes=600, score_error=0.01), "layer 0, keys: no format allowed keeps the score error within 1.000%; the least is 5.000%, 4.000%"),
+        (
+            Limits(bytes=600, output_error=0.01),
+            "layer 0, keys: no format allowed keeps the output error within 1.000%; the least is 10.000%, 9.000%",
+        ),
+        (
+            Limits(bytes=600, score_error=0.01),
+            "layer 0, keys: no format allowed keeps the score error within 1.000%; the least is 5.000%, 4.000%",
+        ),
         (Limits(), "expected a limit on bytes or on the KL"),
     ],
 )
@@ -199,7 +224,8 @@ def test_policy_text_is_what_the_compiler_takes(rng, tmp_path):
         f"outs(%out{layer} : {q}) {{scale = 1.0 : f32}} -> {q}"
         for layer in range(2)
     )
-    module = f"func.func @step(%q: {q}, {', '.join(caches + outs)}, %n: tensor<1xi64>) -> ({q}, {q}) {{\n{body}\nreturn %o0, %o1 : {q}, {q} }}"
+    arguments = ", ".join([f"%q: {q}", *caches, *outs, "%n: tensor<1xi64>"])
+    module = f"func.func @step({arguments}) -> ({q}, {q}) {{\n{body}\nreturn %o0, %o1 : {q}, {q} }}"
     step = tmp_path / "step.mlir"
     step.write_text(module)
     run = subprocess.run(
@@ -225,7 +251,8 @@ def test_menus_fit_the_model():
 def test_bytes_of_a_format_are_those_of_its_cache(rng):
     for side, kepts in default_menu().items():
         kept, tokens, sequences = kepts[rng.integers(len(kepts))], int(rng.integers(100, 400)), 2
-        cache = kept.choice(0, side, 3).cache(sequences, tokens, 64)
+        given = kvq.calibrate(rng.standard_normal((1, 3, 8, 64), np.float32), kept.parsed)
+        cache = kept.choice(0, side, 3).cache(sequences, tokens, 64, given=given)
         assert 0 <= kept.bytes(side, 3, 64, tokens, sequences) - cache.nbytes < 64 * len(cache.storage())  # alignment
 
 

@@ -68,7 +68,8 @@ class Baseline:
         return 0, True, self._log_sums[rows] - logits[np.arange(len(logits)), following]
 
     def _against(self, rows: slice, logits: np.ndarray, hidden: np.ndarray, following: np.ndarray) -> tuple:
-        """With d = the difference of logits: KL = log Σ p exp(Σ p d - d), whose terms do not cancel where d is small."""
+        """With d = the difference of logits: KL = log Σ p exp(Σ p d - d), whose terms do not cancel where d is
+        small."""
         each, others = np.arange(len(logits)), self.model.logits(hidden)
         same = logits.argmax(axis=-1) == others.argmax(axis=-1)
         chosen = others[each, following].astype(np.float64)

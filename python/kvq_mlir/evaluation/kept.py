@@ -9,17 +9,10 @@ from functools import cache
 
 from .. import _kvq
 from ..cache_types import SIDES
-from ..format import Format, Segments, parse_attribute
+from ..format import Format, Segments, read_format
 from ..policy import Choice
 
-
-@cache
-def parse_kept_format(text: str) -> Format | Segments:
-    """A format, segments of channels ("[0:32] = …, [32:64] = …"), or the name of a preset. Raises `Error`, a ValueError,
-    for anything else."""
-    if text.lstrip().startswith("["):
-        return Segments(text)
-    return Format(text) if "=" in text else Format.preset(text)
+_format = cache(read_format)  # the same few texts again and again
 
 
 @dataclass(frozen=True)
@@ -31,10 +24,14 @@ class Kept:
     recent: int = 0
     residual: int | None = None
 
+    @property
+    def parsed(self) -> Format | Segments:
+        """The format itself. Raises `Error`, a ValueError, for text that is none."""
+        return _format(self.format)
+
     def choice(self, layer: int, side: str, kv_heads: int) -> Choice:
         """This of all KV heads of one side of a layer."""
-        fmt = parse_kept_format(self.format)
-        return Choice(layer, side, (0, kv_heads), fmt, self.exact_first, self.recent, self.residual)
+        return Choice(layer, side, (0, kv_heads), self.parsed, self.exact_first, self.recent, self.residual)
 
     def bytes(
         self, side: str, kv_heads: int, head_dim: int, tokens: int, sequences: int = 1, dtype: str = "f16"
@@ -56,11 +53,12 @@ class Kept:
         for window in windows:
             match = re.fullmatch(r"(exact_first|recent|residual) *= *(\d+)", window)
             if not match or match[1] in found:
-                raise _kvq.Error(f"expected exact_first, recent or residual = a number, each once, got '{window}' in '{text}'")
+                raise _kvq.Error(
+                    f"expected exact_first, recent or residual = a number, each once, got '{window}' in '{text}'"
+                )
             found[match[1]] = int(match[2])
-        kept = cls(format_, **found)
-        kept.choice(0, SIDES[0], 1)
-        return kept
+        _format(format_)  # where it is wrong, here
+        return cls(format_, **found)
 
     def __str__(self) -> str:
         windows = {"exact_first": self.exact_first, "recent": self.recent, "residual": self.residual}

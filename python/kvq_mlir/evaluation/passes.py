@@ -29,9 +29,9 @@ class Block:
     """Queries of a layer that find the same in its caches, in float32.
 
     q: [sequences, query_heads, last - first, head_dim], those of tokens first to last - 1 of each sequence; k, v: their
-    exact keys and values, [sequences, kv_heads, last - first, head_dim]; out: what attention gave, as q. The caches hold
-    `last` tokens, as `keys.dequantize()` shows them, and query i saw the first i + 1 of these. kv_heads: the first and end
-    of the KV heads, where a policy keeps ranges of them apart.
+    exact keys and values, [sequences, kv_heads, last - first, head_dim]; out: what attention gave, as q. The caches
+    hold `last` tokens, as `keys.dequantize()` shows them, and query i saw the first i + 1 of these. kv_heads: the first
+    and end of the KV heads, where a policy keeps ranges of them apart.
     """
 
     layer: int
@@ -109,8 +109,8 @@ class CachedModel:
     """A model, and the caches of several sequences of the same length, kept as a policy says.
 
     choices: what `Policy.choose` or `uniform` gives, for all layers or, for passes that start later, for the last ones.
-    given: what the cache of a choice asks for (static ranges, means, outer scales), by (layer, side). observe: is called
-    with each block of each layer. threads: how many work on a call of a kernel.
+    given: what the cache of a choice asks for (static ranges, means, outer scales), by (layer, side). observe: is
+    called with each block of each layer. threads: how many work on a call of a kernel.
     """
 
     def __init__(

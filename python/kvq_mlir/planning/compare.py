@@ -32,7 +32,11 @@ class Uniform:
 
     def plan(self, layers: int) -> Plan:
         """The same for all layers."""
-        return {(layer, side): kept for layer in range(layers) for side, kept in zip(SIDES, (self.keys, self.values), strict=True)}
+        return {
+            (layer, side): kept
+            for layer in range(layers)
+            for side, kept in zip(SIDES, (self.keys, self.values), strict=True)
+        }
 
 
 def rank_uniform(costs: Costs, budget: int) -> list[Uniform]:
@@ -65,7 +69,8 @@ def measure_rows(
 
 
 def table(rows: list[Row], bits: Callable[[int], float]) -> list[str]:
-    """A line for each: bits per element, predicted KL, measured KL and its interval, same likeliest token, perplexity."""
+    """A line for each: bits per element, predicted KL, measured KL and its interval, same likeliest token,
+    perplexity."""
     lines = [f"{'bits':>6} {'predicted':>9} {'KL':>8} {'95 %':>17} {'same top':>8} {'perplexity':>10}  policy"]
     for row in rows:
         low, high = row.measured.kl_interval
@@ -79,4 +84,5 @@ def table(rows: list[Row], bits: Callable[[int], float]) -> list[str]:
 def verdict(plan: Row, best: Row) -> str:
     """How much of the best uniform format's KL is left."""
     low, high = plan.measured.ratio_interval(best.measured)
-    return f"The plan's mean KL is {plan.measured.kl / best.measured.kl:.3f} of the best uniform format's (95 % {low:.3f} to {high:.3f})."
+    ratio = plan.measured.kl / best.measured.kl
+    return f"The plan's mean KL is {ratio:.3f} of the best uniform format's (95 % {low:.3f} to {high:.3f})."

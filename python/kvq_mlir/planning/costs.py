@@ -1,9 +1,10 @@
-"""What each way of keeping a side of a layer costs: bytes counted, errors measured, KL predicted from few measured passes.
+"""What each way of keeping a side of a layer costs: bytes counted, errors measured, KL predicted from few measured
+passes.
 
-To second order in a small disturbance of the logits the KL is quadratic in it, and so in the error of a layer's attention
-output, which takes no pass of the model to measure. So KL = w · e², where e is the relative L2 error of the output, and w is
-how much the rest of the model makes of an error there. w is measured: by passes in which this side of this layer alone is
-quantized, which start at that layer, one for each probe.
+To second order in a small disturbance of the logits the KL is quadratic in it, and so in the error of a layer's
+attention output, which takes no pass of the model to measure. So KL = w · e², where e is the relative L2 error of the
+output, and w is how much the rest of the model makes of an error there. w is measured: by passes in which this side of
+this layer alone is quantized, which start at that layer, one for each probe.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from ..cache_types import SIDES
-from ..evaluation.kept import EXACT, Kept, parse_kept_format
+from ..evaluation.kept import EXACT, Kept
 from ..evaluation.sensitivity import Calibration
 from ..given import Given
 from .ledger import Ledger
@@ -72,7 +73,8 @@ class Costs:
     def weight(self, layer: int, side: str) -> float:
         """Nats of KL by squared relative output error."""
         logs = [
-            math.log(self.kl(layer, side, probe) / self.output_errors(side, probe)[layer] ** 2) for probe in self._probes[side]
+            math.log(self.kl(layer, side, probe) / self.output_errors(side, probe)[layer] ** 2)
+            for probe in self._probes[side]
         ]
         return math.exp(sum(logs) / len(logs))
 
@@ -82,8 +84,8 @@ class Costs:
         count_bytes: Callable[[str, Kept], int],
         with_scores: bool = False,
     ) -> dict[tuple[int, str], dict[Kept, Cost]]:
-        """The costs of all formats of a menu, by side, in all layers; of 16 bits too. with_scores: score errors of keys,
-        which take longer than all else."""
+        """The costs of all formats of a menu, by side, in all layers; of 16 bits too. with_scores: score errors of
+        keys, which take longer than all else."""
         found: dict[tuple[int, str], dict[Kept, Cost]] = {}
         for side in SIDES:
             coded = [kept for kept in menu[side] if kept != EXACT]
@@ -107,7 +109,7 @@ class Costs:
 
 def asks(kept: Kept) -> bool:
     """Whether a cache of it has to be given something: static ranges, means or outer scales."""
-    return any(fmt.is_static or fmt.center or fmt.outer_scale for fmt in parse_kept_format(kept.format).formats)
+    return any(fmt.is_static or fmt.center or fmt.outer_scale for fmt in kept.parsed.formats)
 
 
 def _alone(side: str, kept: Kept) -> tuple[Kept, Kept]:

@@ -8,16 +8,16 @@ from string import ascii_lowercase
 
 from ..cache_types import SIDES
 from ..evaluation.kept import EXACT, Kept
-from .held_out import Measured
+from .held_out import BLOCK, Measured
 from .knapsack import Chosen
 from .policy_text import by_kept, layer_ranges
 from .problem import Cost, Plan, Problem, changes
 
 NEGLECTS = (
-    "Predicted: the sum of what each side of each layer costs by itself, KL = w · e² with e the relative L2 error of its "
-    "attention output on the calibration text. It neglects that errors of layers add up with signs of their own and change "
-    "what later layers quantize, that keys and values of a layer interact, that a KL of 1 and more grows less than with e², "
-    "and that other text has other errors. Hence the measured one beside it."
+    "Predicted: the sum of what each side of each layer costs by itself, KL = w · e² with e the relative L2 error of "
+    "its attention output on the calibration text. It neglects that errors of layers add up with signs of their own "
+    "and change what later layers quantize, that keys and values of a layer interact, that a KL of 1 and more grows "
+    "less than with e², and that other text has other errors. Hence the measured one beside it."
 )
 
 
@@ -37,7 +37,9 @@ class Names:
     def _name(side: str, kept: Kept, index: int) -> str:
         if kept == EXACT:
             return "16-bit"
-        letters = ascii_lowercase[index] if index < 26 else f"{ascii_lowercase[index // 26 - 1]}{ascii_lowercase[index % 26]}"
+        letters = (
+            ascii_lowercase[index] if index < 26 else f"{ascii_lowercase[index // 26 - 1]}{ascii_lowercase[index % 26]}"
+        )
         return f"{side[0].upper()}{letters}"
 
     def of(self, side: str, kept: Kept) -> str:
@@ -81,14 +83,18 @@ def _table(problem: Problem, plan: Plan, names: Names) -> list[str]:
             cost = options[kept]
             prices = (price(options, kept) for price in (step_up, step_down))
             texts = ("-" if price is None else f"{price * 1024 * 1e3:.3g}" for price in prices)
-            cells += f"{names.of(side, kept):>7}{cost.output_error:9.2%}{cost.kl:10.2e}" + "".join(f"{t:>9}" for t in texts)
+            cells += f"{names.of(side, kept):>7}{cost.output_error:9.2%}{cost.kl:10.2e}" + "".join(
+                f"{t:>9}" for t in texts
+            )
         lines.append(f"{layer:5}{cells}")
     return lines
 
 
 def _neighbour(problem: Problem, plan: Plan, chosen: Chosen, other: Chosen | None, names: Names, title: str) -> str:
     if other is None:
-        return f"{title}: none; every side has the {'lightest' if 'cheaper' in title else 'best'} format that is allowed."
+        return (
+            f"{title}: none; every side has the {'lightest' if 'cheaper' in title else 'best'} format that is allowed."
+        )
     texts = [
         f"layer {layer} {side} {names.of(side, before)} -> {names.of(side, after)}"
         for layer, side, before, after in changes(plan, problem.plan(other))
@@ -104,15 +110,13 @@ def measured_text(measured: Measured, source: str) -> str:
     """One sentence."""
     low, high = measured.kl_interval
     return (
-        f"Measured on {len(measured.kl_blocks) * 64:,} tokens of {source}: mean KL {measured.kl:.4f} nats (95 % {low:.4f} to "
-        f"{high:.4f}), same likeliest token {measured.same_top:.1%}, perplexity {measured.perplexity:.3f} "
+        f"Measured on {len(measured.kl_blocks) * BLOCK:,} tokens of {source}: mean KL {measured.kl:.4f} nats (95 % "
+        f"{low:.4f} to {high:.4f}), same likeliest token {measured.same_top:.1%}, perplexity {measured.perplexity:.3f} "
         f"({measured.perplexity_increase:+.2%} of 16-bit)."
     )
 
 
-def explain(
-    problem: Problem, chosen: Chosen, tokens: int, sequences: int, elements: int, measured: str | None
-) -> str:
+def explain(problem: Problem, chosen: Chosen, tokens: int, sequences: int, elements: int, measured: str | None) -> str:
     """The page. elements: of keys and values of a token, in all layers; measured: `measured_text`."""
     plan = problem.plan(chosen)
     names = Names(problem, plan)
@@ -120,10 +124,10 @@ def explain(
     per_token = tokens * sequences
     budget = f" of {limits.bytes:,} allowed" if limits.bytes is not None else ", the fewest that keep the limits"
     lines = [
-        f"{chosen.weight:,.0f} bytes{budget}, for {sequences} x {tokens:,} tokens: {chosen.weight / per_token:,.1f} bytes per "
-        f"token, {chosen.weight * 8 / per_token / elements:.3f} bits per element.",
-        f"Predicted mean KL {chosen.value:.4g} nats, a perplexity higher by {math.expm1(chosen.value):.2%}; no plan of these formats "
-        "and bytes has less.",
+        f"{chosen.weight:,.0f} bytes{budget}, for {sequences} x {tokens:,} tokens: {chosen.weight / per_token:,.1f} "
+        f"bytes per token, {chosen.weight * 8 / per_token / elements:.3f} bits per element.",
+        f"Predicted mean KL {chosen.value:.4g} nats, a perplexity higher by {math.expm1(chosen.value):.2%}; no plan of "
+        "these formats and bytes has less.",
         *([measured] if measured else []),
         "",
         *names.legend(plan, per_token),
@@ -132,10 +136,10 @@ def explain(
         "",
     ]
     paragraphs = [
-        "error: relative L2 of the layer's attention output where this side alone is quantized. KL: what that is predicted to "
-        "cost, nats. more: what the best heavier format would save, less: what the best lighter one would cost, both in "
-        "thousandths of a nat per KiB. A side gets more bytes where they save more than elsewhere, until no exchange is left "
-        "that lowers the sum.",
+        "error: relative L2 of the layer's attention output where this side alone is quantized. KL: what that is "
+        "predicted to cost, nats. more: what the best heavier format would save, less: what the best lighter one would "
+        "cost, both in thousandths of a nat per KiB. A side gets more bytes where they save more than elsewhere, until "
+        "no exchange is left that lowers the sum.",
         _neighbour(problem, plan, chosen, problem.cheaper(chosen), names, "Next cheaper plan"),
         _neighbour(problem, plan, chosen, problem.better(chosen), names, "Next better plan"),
         NEGLECTS,

@@ -25,8 +25,8 @@ BLOCK = 64  # tokens that are drawn together; neighbours are not independent
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a policy's pass against the pass over 16-bit caches: the mean KL of each block of tokens, nats, of all tokens how
-    many have the same likeliest next one, and the mean losses of both, nats per token."""
+    """Of a policy's pass against the pass over 16-bit caches: the mean KL of each block of tokens, nats, of all tokens
+    how many have the same likeliest next one, and the mean losses of both, nats per token."""
 
     kl_blocks: np.ndarray
     same_top: float

@@ -85,8 +85,8 @@ def _possible_value(items: Sequence[_Item], relaxed: _Relaxed, capacity: float) 
 
 
 def least_value(items: Sequence[Sequence[Option]], capacity: float) -> Chosen | None:
-    """One option of each item, whose weights sum up to `capacity` at most, with the least sum of values; None where even
-    the lightest options weigh more. Weights and values are finite, of any sign; each item has an option."""
+    """One option of each item, whose weights sum up to `capacity` at most, with the least sum of values; None where
+    even the lightest options weigh more. Weights and values are finite, of any sign; each item has an option."""
     pruned = [_Item(options) for options in items]
     rest = [_Relaxed(pruned[i:]) for i in range(len(pruned) + 1)]
     margin = SLACK * max(1.0, abs(capacity))

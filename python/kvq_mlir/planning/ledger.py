@@ -11,7 +11,8 @@ from ..text import InputError
 
 
 class Ledger:
-    """Values by key, each a line of JSON that is written as soon as it is known; without a path they live as long as this.
+    """Values by key, each a line of JSON that is written as soon as it is known; without a path they live as long as
+    this.
 
     Raises `InputError` for a file that cannot be read or written, or holds something else.
     """
@@ -30,7 +31,9 @@ class Ledger:
                 key, value = json.loads(line)
                 self._values[json.dumps(key)] = value
             except (ValueError, TypeError) as error:
-                raise InputError(f"{path}, line {number}: expected [key, value] in JSON, found {line[:60]!r}") from error
+                raise InputError(
+                    f"{path}, line {number}: expected [key, value] in JSON, found {line[:60]!r}"
+                ) from error
 
     def of(self, *subject: str) -> Ledger:
         """The same values, and file, with what they are of before every key."""

@@ -9,10 +9,16 @@ from ..evaluation.kept import Kept
 Menu = Mapping[str, Sequence[Kept]]  # by side
 
 
-def rotated(bits: int) -> str:
-    """Per token, rotated, so that outlier channels spread over all of them: nearly normal, as the codebooks want it; up to
-    4 bits a code."""
-    return f"codes = #kvq.codebook<lloyd_max = {bits}>, group = [1, 64], scale = f8E4M3FN, range = rms, rotate = hadamard<64>"
+def rotated(bits: int, range_: str = "search<8>") -> str:
+    """Per token, rotated, so that outlier channels spread over all of them: nearly normal, as the codebooks want it; up
+    to 4 bits a code."""
+    codes = f"#kvq.codebook<lloyd_max = {bits}>"
+    return f"codes = {codes}, group = [1, 64], scale = f8E4M3FN, range = {range_}, rotate = hadamard<64>"
+
+
+def centred(bits: int) -> str:
+    """The same of keys less their mean, most of what they are, which makes no difference to the softmax."""
+    return rotated(bits).replace(", rotate", ", center = f16, rotate")
 
 
 def rotated_integers(bits: int) -> str:
@@ -30,49 +36,65 @@ def per_token(bits: int) -> str:
     return f"codes = ui{bits}, group = [1, 32], scale = f16, zero = min f16"
 
 
-def windows(format_: str, recent: Iterable[int]) -> list[Kept]:
+def windows(format_: str, recent: Iterable[int], exact_first: int = 0) -> list[Kept]:
     """A format with so many newest tokens exact: those that most attention goes to."""
-    return [Kept(format_, recent=tokens) for tokens in recent]
+    return [Kept(format_, exact_first, tokens) for tokens in recent]
 
 
 def default_menu() -> Menu:
-    """For keys and values of a head dim that 64 divides."""
-    wide = [kept for bits in (5, 6, 8) for kept in windows(rotated_integers(bits), (0, 32))]
-    keys = [kept for bits in (2, 3, 4) for kept in windows(rotated(bits), (0, 32, 64))]
-    keys += [kept for bits in (2, 3, 4, 5, 6) for kept in windows(per_channel(bits), (0, 32))]
-    values = [kept for bits in (1, 2, 3, 4) for kept in windows(rotated(bits), (0, 16, 32, 64, 128))]
-    return {"keys": keys + wide, "values": values + wide}
+    """For keys and values of a head dim that 64 divides. The first token's key is exact: models attend to it from
+    everywhere, and it is unlike all others."""
+    keys = [kept for bits in (2, 3, 4) for kept in windows(centred(bits), (16, 32, 64), exact_first=1)]
+    keys += [kept for bits in (2, 3, 4, 5) for kept in windows(per_channel(bits), (0, 32), exact_first=1)]
+    values = windows(rotated(1, "rms"), (16, 32, 64))
+    values += [kept for bits in (2, 3, 4) for kept in windows(rotated(bits), (8, 16, 32, 64))]
+    values += [kept for bits in (5, 6) for kept in windows(rotated_integers(bits), (16,))]
+    return {"keys": [*keys, Kept(rotated_integers(8))], "values": [*values, Kept(rotated_integers(8))]}
 
 
 # The KL that these cost each side of each layer by itself is measured; those of others follow from their output errors.
-PROBES: Menu = {side: [Kept(rotated(2))] for side in ("keys", "values")}
+PROBES: Menu = {side: [Kept(rotated(2, "rms"))] for side in ("keys", "values")}
 
 
 def uniform_menu() -> Menu:
-    """What is screened as formats for all layers: the default ones, and the other kinds of formats that the compiler has,
-    each without and with exact windows."""
-    symmetric = [f"codes = i{bits}, group = [1, 32], scale = f16" for bits in (3, 4, 5, 6)]
-    searched = [f"codes = ui{b}, group = [1, 32], scale = f8E4M3FN, zero = point ui8, range = search<8>" for b in (2, 3, 4)]
-    minimum = [f"codes = ui{b}, group = [1, 64], scale = f16, zero = min f16, range = search<8>, rotate = hadamard<64>" for b in (2, 3, 4)]
-    codebooks = [f"codes = #kvq.codebook<{name}>, group = [1, 64], scale = f8E4M3FN" for name in ("nf4", "iq4_nl")]
-    codebooks += [rotated(bits).replace(", rotate = hadamard<64>", "") for bits in (2, 3, 4)]
-    finer = [rotated(bits).replace("[1, 64]", "[1, 32]") for bits in (2, 3, 4)]
-    floats = ["codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32", "codes = f4E2M1FN, group = [1, 32], scale = f8E8M0FNU"]
-    static = [f"codes = #kvq.codebook<lloyd_max = {b}>, group = [*, 1], scale = f16, range = static, center = f16" for b in (2, 3, 4)]
-    tokens = [*symmetric, *map(per_token, (2, 3, 4, 5)), *searched, *minimum, *codebooks, *finer, *floats, *static]
-    channels = [per_channel(bits, tokens) for bits in (2, 3, 4) for tokens in (64, 128)]
-    channels += [
-        f"codes = ui{b}, group = [32, 1], scale = f8E4M3FN, zero = point ui8, range = search<8>" for b in (2, 3, 4)
+    """What is screened as formats for all layers: the default ones, and others of all kinds: plain and searched ranges,
+    with and without rotation, by token, by channel and static, before RoPE, with windows at the start, at the end and
+    without."""
+    plain = [
+        rotated(bits, range_).replace(", rotate = hadamard<64>", "")
+        for bits in (2, 3)
+        for range_ in ("search<8>", "rms")
     ]
-    channels += [f"codes = #kvq.codebook<lloyd_max = {b}>, group = [32, 1], scale = f8E4M3FN, range = rms" for b in (2, 3)]
-    first = [Kept(rotated(bits), exact_first=4, recent=32) for bits in (2, 3, 4)]
-    others = [kept for text in tokens for kept in windows(text, (0, 32))] + first
-    by_channel = [kept for text in channels for kept in windows(text, (0, 32))]
-    before = [Kept(f"{per_channel(bits, 64)}, rope = pre") for bits in (2, 3)]
+    finer = [text.replace("[1, 64]", "[1, 32]") for text in (*plain, rotated(2), rotated(3))]
+    static = [
+        f"codes = #kvq.codebook<lloyd_max = {bits}>, group = [*, 1], scale = f16, range = static, center = f16"
+        for bits in (2, 3, 4)
+    ]
+    by_token = [
+        *plain,
+        *finer,
+        *static,
+        *(rotated(bits) for bits in (2, 3, 4)),
+        *(rotated(bits, "rms") for bits in (2, 3, 4)),
+    ]
+    both = [Kept(text) for text in by_token] + [Kept(rotated(bits, "rms"), recent=32) for bits in (2, 3, 4)]
+    points = [
+        f"codes = ui{bits}, group = [32, 1], scale = f8E4M3FN, zero = point ui8, range = search<8>" for bits in (2, 3)
+    ]
+    by_channel = [per_channel(bits, tokens) for tokens in (32, 64) for bits in (2, 3, 4)]
+    keys = [Kept(text) for text in (*points, *by_channel)] + [Kept(text, recent=32) for text in by_channel]
+    keys += [Kept(per_channel(bits), exact_first=4, recent=32) for bits in (2, 3)]
+    keys += [Kept(per_channel(bits, 64), exact_first=1) for bits in (2, 3)] + windows(
+        rotated(3), (16, 32), exact_first=1
+    )
+    values = (
+        windows(rotated(1, "rms"), (0, 128)) + windows(rotated(2, "rms"), (64, 128)) + windows(rotated(3, "rms"), (64,))
+    )
+    values += [Kept(rotated(bits, "rms"), exact_first=4) for bits in (2, 3)]
     default = default_menu()
     return {
-        "keys": list(dict.fromkeys([*default["keys"], *others, *by_channel, *before])),
-        "values": list(dict.fromkeys([*default["values"], *others, *windows(per_channel(2), (0, 32))])),
+        "keys": list(dict.fromkeys([*default["keys"], *both, *keys])),
+        "values": list(dict.fromkeys([*default["values"], *both, *values])),
     }
 
 

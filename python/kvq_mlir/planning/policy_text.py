@@ -10,7 +10,7 @@ from ..evaluation.kept import EXACT, Kept
 
 
 def layer_ranges(layers: Sequence[int], join: str = ":", end: int = 1) -> str:
-    """"0, 2:5": numbers, and ranges of three and more of them, with `end` added to their last layer."""
+    """ "0, 2:5": numbers, and ranges of three and more of them, with `end` added to their last layer."""
     texts = []
     for _, group in groupby(enumerate(sorted(layers)), key=lambda pair: pair[1] - pair[0]):
         run = [layer for _, layer in group]
@@ -28,7 +28,8 @@ def by_kept(kept: Mapping[tuple[int, str], Kept], side: str) -> dict[Kept, list[
 
 
 def policy_text(kept: Mapping[tuple[int, str], Kept]) -> str:
-    """A module that holds the policy alone, as `Policy.read` and the option `policy-file` of `kvq-apply-policy` take it.
+    """A module that holds the policy alone, as `Policy.read` and the option `policy-file` of `kvq-apply-policy` take
+    it.
 
     Each entry names its layers; what is kept exact needs none.
     """

@@ -31,8 +31,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a plan has to keep; None for no limit. Bytes and KL (predicted, nats) are of the whole plan, the errors those of
-    every side of every layer by itself."""
+    """What a plan has to keep; None for no limit. Bytes and KL (predicted, nats) are of the whole plan, the errors
+    those of every side of every layer by itself."""
 
     bytes: int | None = None
     kl: float | None = None
@@ -47,11 +47,11 @@ def starts_apart(keys: Kept, values: Kept) -> bool:
 
 
 class Problem:
-    """costs: of each (layer, side) and each way that it may be kept. menu: those that are allowed, by side; by default all
-    that have a cost. exempt: where only 16 bits are allowed.
+    """costs: of each (layer, side) and each way that it may be kept. menu: those that are allowed, by side; by default
+    all that have a cost. exempt: where only 16 bits are allowed.
 
-    The model is separable: the KL of a plan is the sum of what its sides cost by themselves. Sides of a layer are chosen
-    together, since not every pair has a kernel.
+    The model is separable: the KL of a plan is the sum of what its sides cost by themselves. Sides of a layer are
+    chosen together, since not every pair has a kernel.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Problem:
             if not within:
                 least, kept = min(((getattr(cost, name), kept) for kept, cost in allowed.items()), key=lambda x: x[0])
                 raise InputError(
-                    f"layer {where[0]}, {where[1]}: no format allowed keeps the {what} within {limit:.3%}; the least is "
-                    f"{least:.3%}, {least - limit:.3%} above it, of '{kept}'"
+                    f"layer {where[0]}, {where[1]}: no format allowed keeps the {what} within {limit:.3%}; the least "
+                    f"is {least:.3%}, {least - limit:.3%} above it, of '{kept}'"
                 )
             allowed = within
         return allowed
@@ -88,7 +88,12 @@ class Problem:
     @cached_property
     def _pairs(self) -> list[list[tuple[Kept, Kept]]]:
         pairs = [
-            [(k, v) for k in self.allowed[layer, "keys"] for v in self.allowed[layer, "values"] if not starts_apart(k, v)]
+            [
+                (k, v)
+                for k in self.allowed[layer, "keys"]
+                for v in self.allowed[layer, "values"]
+                if not starts_apart(k, v)
+            ]
             for layer in self.layers
         ]
         for layer, found in zip(self.layers, pairs, strict=True):
@@ -100,7 +105,10 @@ class Problem:
     def items(self) -> list[list[Option]]:
         """Of each layer, the pairs of keys and values, by bytes and KL."""
         return [
-            [Option(*(sum(getattr(cost, of) for cost in self._costs_of(layer, pair)) for of in ("bytes", "kl"))) for pair in pairs]
+            [
+                Option(*(sum(getattr(cost, of) for cost in self._costs_of(layer, pair)) for of in ("bytes", "kl")))
+                for pair in pairs
+            ]
             for layer, pairs in zip(self.layers, self._pairs, strict=True)
         ]
 
@@ -110,7 +118,11 @@ class Problem:
     def plan(self, chosen: Chosen) -> dict[tuple[int, str], Kept]:
         """What the options of each layer are."""
         pairs = (pairs[i] for pairs, i in zip(self._pairs, chosen.options, strict=True))
-        return {(layer, side): kept for layer, pair in zip(self.layers, pairs, strict=True) for side, kept in zip(SIDES, pair, strict=True)}
+        return {
+            (layer, side): kept
+            for layer, pair in zip(self.layers, pairs, strict=True)
+            for side, kept in zip(SIDES, pair, strict=True)
+        }
 
     def solve(self) -> Chosen:
         """The least predicted KL within the bytes; without a limit on bytes, the fewest bytes within the KL.
@@ -120,14 +132,16 @@ class Problem:
         limits = self.limits
         if limits.bytes is None:
             if limits.kl is None:
-                raise InputError("expected a limit on bytes or on the KL: without one everything is best kept in 16 bits")
+                raise InputError(
+                    "expected a limit on bytes or on the KL: without one everything is best kept in 16 bits"
+                )
             return self._found(least_weight(self.items, limits.kl), "KL", "value", limits.kl, "{:.6g} nats")
         found = self._found(least_value(self.items, limits.bytes), "bytes", "weight", limits.bytes, "{:,.0f} bytes")
         if limits.kl is not None and not found.value <= limits.kl:
             lightest = self._found(least_weight(self.items, limits.kl), "KL", "value", limits.kl, "{:.6g} nats")
             raise InputError(
-                f"no plan keeps both limits: within {limits.bytes:,} bytes the least predicted KL is {found.value:.6g} nats, "
-                f"{found.value - limits.kl:.6g} above the limit of {limits.kl:.6g}; that takes at least "
+                f"no plan keeps both limits: within {limits.bytes:,} bytes the least predicted KL is {found.value:.6g} "
+                f"nats, {found.value - limits.kl:.6g} above the limit of {limits.kl:.6g}; that takes at least "
                 f"{lightest.weight:,.0f} bytes, {lightest.weight - limits.bytes:,.0f} more"
             )
         return found
@@ -137,7 +151,9 @@ class Problem:
             return chosen
         least = sum(min(getattr(option, of) for option in options) for options in self.items)
         texts = (number.format(x) for x in (least, least - limit, limit))
-        raise InputError("no plan keeps the limit on {}: the least is {}, {} above the limit of {}".format(what, *texts))
+        raise InputError(
+            "no plan keeps the limit on {}: the least is {}, {} above the limit of {}".format(what, *texts)
+        )
 
     def cheaper(self, chosen: Chosen) -> Chosen | None:
         """The best plan of fewer bytes; None where there is none."""
