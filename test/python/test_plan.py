@@ -102,13 +102,20 @@ def test_exempt_layers_stay_exact_and_measurements_are_used_again(first_layers, 
     ("arguments", "message"),
     [
         (["--bytes-per-token", "300"], "no plan keeps the limit on bytes: the least is"),
-        (["--max-kl", "1e-9"], "no plan keeps the limit on KL: the least is"),
+        (["--max-kl", "1e-9"], "no plan keeps the limit on KL (--max-kl): the least is"),
+        (
+            ["--max-perplexity-increase", "1e-7"],
+            "no plan keeps the limit on KL (--max-perplexity-increase): the least is",
+        ),
         (["--memory", "1KiB"], "above the limit of 1,024 bytes"),
         (
             ["--bits-per-element", "16", "--max-output-error", "1e-9", "--exempt", "0"],
             "layer 1, keys: no format allowed",
         ),
-        (["--bits-per-element", "4", "--max-kl", "0.01"], "no plan keeps both limits"),
+        (
+            ["--bits-per-element", "4", "--max-kl", "0.01"],
+            "no plan keeps the limits on bytes and KL (--max-kl): within",
+        ),
         (
             ["--bits-per-element", "4", "--exempt", "2"],
             "--exempt: expected a layer from 0 to 1, or its side as in '0:keys', found '2'",

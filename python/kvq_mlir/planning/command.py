@@ -23,7 +23,7 @@ from ..report import parse_memory
 from ..text import GENESIS, LUKE, InputError, read_text
 from .compare import Row, Uniform, measure_rows, rank_uniform, table, verdict
 from .costs import Costs
-from .explain import explain, measured_text
+from .explain import explain
 from .held_out import BLOCK, HeldOut, Measured
 from .ledger import Ledger
 from .menu import PROBES, SIDE_BY_SIDE, Menu, default_menu, uniform_menu
@@ -121,15 +121,16 @@ def parse_limits(arguments: argparse.Namespace, elements: int) -> Limits:
         bytes_ = math.floor(Fraction(str(arguments.bytes_per_token)) * tokens)
     elif arguments.bits_per_element is not None:
         bytes_ = math.floor(Fraction(str(arguments.bits_per_element)) * elements * tokens / 8)
-    kls = [arguments.max_kl] if arguments.max_kl is not None else []
+    kls = {"KL (--max-kl)": arguments.max_kl}
     if arguments.max_perplexity_increase is not None:
-        kls.append(math.log1p(arguments.max_perplexity_increase / 100))
-    if bytes_ is None and not kls:
+        kls["KL (--max-perplexity-increase)"] = math.log1p(arguments.max_perplexity_increase / 100)
+    kl, kl_name = min(((kl, name) for name, kl in kls.items() if kl is not None), default=(None, "KL"))
+    if bytes_ is None and kl is None:
         raise InputError(
             "expected a budget (--memory, --bytes-per-token or --bits-per-element) or a limit (--max-kl or "
             "--max-perplexity-increase), found neither"
         )
-    return Limits(bytes_, min(kls, default=None), arguments.max_output_error, arguments.max_score_error)
+    return Limits(bytes_, kl, kl_name, arguments.max_output_error, arguments.max_score_error)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -252,7 +253,8 @@ def plan_for(arguments: argparse.Namespace, session: Session) -> None:
         arguments.tokens,
         arguments.concurrency,
         session.elements(),
-        measured_text(measured, session.held_out_source),
+        measured,
+        session.held_out_source,
     )
     write(arguments.out, "policy.mlir", policy_text(plan))
     write(arguments.out, "plan.txt", page + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from string import ascii_lowercase
 
 from ..cache_types import SIDES
@@ -22,14 +23,14 @@ NEGLECTS = (
 
 
 class Names:
-    """Short names of the formats of a plan: K and V with a letter, lightest first, and 16-bit."""
+    """Short names of the formats of some plans: K and V with a letter, lightest first, and 16-bit."""
 
-    def __init__(self, problem: Problem, plan: Plan):
+    def __init__(self, problem: Problem, plans: Sequence[Plan]):
         self._names: dict[tuple[str, Kept], str] = {}
         self._problem = problem
         for side in SIDES:
             layer = problem.layers[0]
-            bytes_ = {kept: problem.costs[layer, side][kept].bytes for kept in by_kept(plan, side)}
+            bytes_ = {kept: problem.costs[layer, side][kept].bytes for plan in plans for kept in by_kept(plan, side)}
             for index, kept in enumerate(sorted(bytes_, key=bytes_.__getitem__)):
                 self._names[side, kept] = self._name(side, kept, index)
 
@@ -43,8 +44,8 @@ class Names:
         return f"{side[0].upper()}{letters}"
 
     def of(self, side: str, kept: Kept) -> str:
-        """The short name, or the whole text of what the plan does not use."""
-        return self._names.get((side, kept), f"'{kept}'")
+        """The short name."""
+        return self._names[side, kept]
 
     def legend(self, plan: Plan, per_token: float) -> list[str]:
         """A line for each: name, bytes per token and layer, text, layers."""
@@ -54,7 +55,7 @@ class Names:
             for (of, kept), name in self._names.items():
                 if of == side:
                     cost = self._problem.costs[self._problem.layers[0], side][kept]
-                    where = layer_ranges(layers[kept], join="-", end=0)
+                    where = layer_ranges(layers[kept], join="-", end=0) if kept in layers else "next plans alone"
                     lines.append(f"  {name:6} {cost.bytes / per_token:6.1f} B  {kept}  [{where}]")
         return lines
 
@@ -90,11 +91,11 @@ def _table(problem: Problem, plan: Plan, names: Names) -> list[str]:
     return lines
 
 
-def _neighbour(problem: Problem, plan: Plan, chosen: Chosen, other: Chosen | None, names: Names, title: str) -> str:
+def _neighbour(problem: Problem, plan: Plan, chosen: Chosen, other: Chosen | None, names: Names, which: str) -> str:
+    title = f"Next {which} plan"
     if other is None:
-        return (
-            f"{title}: none; every side has the {'lightest' if 'cheaper' in title else 'best'} format that is allowed."
-        )
+        kind = {"cheaper": "lightest", "better": "best"}[which]
+        return f"{title}: none; every side has the {kind} format that is allowed."
     texts = [
         f"layer {layer} {side} {names.of(side, before)} -> {names.of(side, after)}"
         for layer, side, before, after in changes(plan, problem.plan(other))
@@ -116,11 +117,18 @@ def measured_text(measured: Measured, source: str) -> str:
     )
 
 
-def explain(problem: Problem, chosen: Chosen, tokens: int, sequences: int, elements: int, measured: str | None) -> str:
-    """The page. elements: of keys and values of a token, in all layers; measured: `measured_text`."""
-    plan = problem.plan(chosen)
-    names = Names(problem, plan)
-    limits = problem.limits
+def _beside(kl: float, limit: float) -> str:
+    """A plan keeps its limits by what is predicted; what is measured may not."""
+    return f"{'within' if kl <= limit else f'{kl - limit:.4g} above'} the limit of {limit:.4g}"
+
+
+def explain(
+    problem: Problem, chosen: Chosen, tokens: int, sequences: int, elements: int, measured: Measured, source: str
+) -> str:
+    """The page. elements: of keys and values of a token, in all layers; source: the text that was measured on."""
+    plan, limits = problem.plan(chosen), problem.limits
+    cheaper, better = problem.cheaper(chosen), problem.better(chosen)
+    names = Names(problem, [plan, *(problem.plan(other) for other in (cheaper, better) if other is not None)])
     per_token = tokens * sequences
     budget = f" of {limits.bytes:,} allowed" if limits.bytes is not None else ", the fewest that keep the limits"
     lines = [
@@ -128,7 +136,8 @@ def explain(problem: Problem, chosen: Chosen, tokens: int, sequences: int, eleme
         f"bytes per token, {chosen.weight * 8 / per_token / elements:.3f} bits per element.",
         f"Predicted mean KL {chosen.value:.4g} nats, a perplexity higher by {math.expm1(chosen.value):.2%}; no plan of "
         "these formats and bytes has less.",
-        *([measured] if measured else []),
+        measured_text(measured, source),
+        *([f"That is {_beside(measured.kl, limits.kl)} on {limits.kl_name}."] if limits.kl is not None else []),
         "",
         *names.legend(plan, per_token),
         "",
@@ -140,8 +149,8 @@ def explain(problem: Problem, chosen: Chosen, tokens: int, sequences: int, eleme
         "predicted to cost, nats. more: what the best heavier format would save, less: what the best lighter one would "
         "cost, both in thousandths of a nat per KiB. A side gets more bytes where they save more than elsewhere, until "
         "no exchange is left that lowers the sum.",
-        _neighbour(problem, plan, chosen, problem.cheaper(chosen), names, "Next cheaper plan"),
-        _neighbour(problem, plan, chosen, problem.better(chosen), names, "Next better plan"),
+        _neighbour(problem, plan, chosen, cheaper, names, "cheaper"),
+        _neighbour(problem, plan, chosen, better, names, "better"),
         NEGLECTS,
     ]
     return "\n".join(lines + [textwrap.fill(text, 118) for text in paragraphs])

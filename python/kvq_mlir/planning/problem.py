@@ -36,6 +36,7 @@ class Limits:
 
     bytes: int | None = None
     kl: float | None = None
+    kl_name: str = "KL"  # what errors call it
     output_error: float | None = None
     score_error: float | None = None
 
@@ -135,16 +136,22 @@ class Problem:
                 raise InputError(
                     "expected a limit on bytes or on the KL: without one everything is best kept in 16 bits"
                 )
-            return self._found(least_weight(self.items, limits.kl), "KL", "value", limits.kl, "{:.6g} nats")
+            return self._lightest()
         found = self._found(least_value(self.items, limits.bytes), "bytes", "weight", limits.bytes, "{:,.0f} bytes")
         if limits.kl is not None and not found.value <= limits.kl:
-            lightest = self._found(least_weight(self.items, limits.kl), "KL", "value", limits.kl, "{:.6g} nats")
+            lightest = self._lightest()
             raise InputError(
-                f"no plan keeps both limits: within {limits.bytes:,} bytes the least predicted KL is {found.value:.6g} "
-                f"nats, {found.value - limits.kl:.6g} above the limit of {limits.kl:.6g}; that takes at least "
-                f"{lightest.weight:,.0f} bytes, {lightest.weight - limits.bytes:,.0f} more"
+                f"no plan keeps the limits on bytes and {limits.kl_name}: within {limits.bytes:,} bytes the least "
+                f"predicted KL is {found.value:.6g} nats, {found.value - limits.kl:.6g} above the limit of "
+                f"{limits.kl:.6g}; that takes at least {lightest.weight:,.0f} bytes, "
+                f"{lightest.weight - limits.bytes:,.0f} more"
             )
         return found
+
+    def _lightest(self) -> Chosen:
+        """The fewest bytes within the KL."""
+        limit, name = self.limits.kl, self.limits.kl_name
+        return self._found(least_weight(self.items, limit), name, "value", limit, "{:.6g} nats")
 
     def _found(self, chosen: Chosen | None, what: str, of: str, limit: float, number: str) -> Chosen:
         if chosen is not None:
