@@ -11,7 +11,7 @@ import pytest
 from kvq_mlir.cache_types import SIDES
 from kvq_mlir.evaluation import EXACT, Kept
 from kvq_mlir.planning import Cost, Ledger, Limits, Option, Problem, least_value, least_weight, policy_text
-from kvq_mlir.planning.compare import rank_uniform
+from kvq_mlir.planning.compare import rank_uniform, with_best_single
 from kvq_mlir.planning.costs import Costs
 from kvq_mlir.planning.held_out import Measured
 from kvq_mlir.planning.menu import default_menu, uniform_menu
@@ -297,6 +297,10 @@ def test_predicted_kl_is_quadratic_in_the_error(tmp_path):
     ranked = rank_uniform(found, 4 * len(str(I4)))
     assert (ranked[0].keys, ranked[0].values) == (EXACT, EXACT)  # the lightest text is the best one here
     assert [each.predicted_kl for each in ranked] == sorted(each.predicted_kl for each in ranked)
+    unequal = [each for each in ranked if each.keys != each.values]
+    single = next(each for each in ranked if each.keys == each.values)
+    assert with_best_single([*unequal, *ranked], 1) == [unequal[0], single]
+    assert with_best_single(ranked, 1) == ranked[:1]  # which is a single one
 
 
 def test_intervals_of_a_ratio_are_paired():

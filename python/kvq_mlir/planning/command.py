@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..evaluation.sensitivity import Calibration
 from ..model import EXPECTED_HEADER, Model
 from ..report import parse_memory
 from ..text import GENESIS, LUKE, InputError, read_text
-from .compare import Row, Uniform, measure_rows, rank_uniform, table, verdict
+from .compare import Row, Uniform, measure_rows, rank_uniform, table, verdict, with_best_single
 from .costs import Costs
 from .explain import explain
 from .held_out import BLOCK, HeldOut, Measured
@@ -292,44 +293,43 @@ def summary(measured: Measured) -> dict:
 def compare(arguments: argparse.Namespace, session: Session, problem: Problem, plan: Row) -> tuple[str, list[dict]]:
     """The plan, the best formats that are the same in all layers, and pairs side by side: a table, and the same as
     numbers."""
-    config, count = session.config, arguments.compare_uniform
     is_named = bool(arguments.keys or arguments.values)
+    per_token = arguments.tokens * arguments.concurrency
 
-    def count_bytes(side: str, kept: Kept) -> int:
-        return session.bytes(side, kept, arguments.tokens, arguments.concurrency)
+    def measure_costs(menu: Menu) -> Mapping:
+        return session.costs.of(
+            menu, lambda side, kept: session.bytes(side, kept, arguments.tokens, arguments.concurrency)
+        )
 
     def measure(kept: Plan) -> Measured:
         return session.held_out.measure(kept, session.costs.given(kept))
 
-    def bits(bytes_: int) -> float:
-        return bytes_ * 8 / session.elements() / arguments.tokens / arguments.concurrency
+    def show(rows: list[Row]) -> list[str]:
+        return table(rows, lambda bytes_: bytes_ * 8 / session.elements() / per_token)
 
-    costs = session.costs.of(parse_menu(arguments) if is_named else uniform_menu(), count_bytes)
     budget = problem.limits.bytes or plan.bytes
-    ranked = rank_uniform(costs, budget)
+    ranked = rank_uniform(measure_costs(parse_menu(arguments) if is_named else uniform_menu()), budget)
     if not ranked:
         raise InputError(f"--compare-uniform: no pair of formats takes {budget:,} bytes or less")
-    best = measure_rows(ranked[:count], config.layers, measure, progress)
-    pairs = () if is_named else SIDE_BY_SIDE
-    beside = measure_rows([Uniform.of(costs, *pair) for pair in pairs], config.layers, measure, progress)
-    progress("")
+    tried = with_best_single(ranked, arguments.compare_uniform)
+    best = measure_rows(tried, session.config.layers, measure, progress)
     lines = [
         f"On {session.held_out.ids.size:,} tokens of {session.held_out_source}, against 16-bit caches; {len(ranked)} "
         f"uniform pairs of {budget:,} bytes or less were screened by predicted KL, the best {len(best)} measured:",
-        *table([plan, *best], bits),
+        *show([plan, *best]),
         verdict(plan, best[0]),
     ]
-    if beside:
-        lines += [
-            "",
-            "Side by side: bits for keys or for values, ranges of keys by channel or by token:",
-            *table(beside, bits),
-        ]
-    rows = [
+    if not is_named:
+        costs = measure_costs({side: list(dict.fromkeys(kepts)) for side, kepts in zip(SIDES, zip(*SIDE_BY_SIDE))})
+        beside = [Uniform.of(costs, *pair) for pair in SIDE_BY_SIDE]
+        beside = measure_rows(beside, session.config.layers, measure, progress)
+        lines += ["", "Side by side: bits for keys or values, ranges of keys by channel or by token:", *show(beside)]
+        best += beside
+    progress("")
+    return "\n".join(lines), [
         {"policy": row.name, "bytes": row.bytes, "predicted_kl": row.predicted_kl, **summary(row.measured)}
-        for row in [*best, *beside]
+        for row in best
     ]
-    return "\n".join(lines), rows
 
 
 def write(folder: Path, name: str, text: str) -> None:

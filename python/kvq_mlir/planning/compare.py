@@ -46,6 +46,12 @@ def rank_uniform(costs: Costs, budget: int) -> list[Uniform]:
     return sorted((each for each in found if each.bytes <= budget), key=lambda uniform: uniform.predicted_kl)
 
 
+def with_best_single(ranked: list[Uniform], count: int) -> list[Uniform]:
+    """The first `count`, and the first whose keys and values have the same format, if there is one."""
+    single = [uniform for uniform in ranked if uniform.keys == uniform.values]
+    return list(dict.fromkeys([*ranked[:count], *single[:1]]))
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the comparison."""
