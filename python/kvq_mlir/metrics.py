@@ -84,15 +84,15 @@ def _centred_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 # --- attention -------------------------------------------------------------------------------------------------------
 
 
-class Kept(NamedTuple):
+class Rebuilt(NamedTuple):
     """One side of a layer: what it is, and what a cache makes of it.
 
-    exact, found: [kv_heads, tokens, dim]. quantized: bool [queries, tokens], which tokens query i finds as `found`, the
-    others being in an exact window then; None where it finds all of them so.
+    exact, rebuilt: [kv_heads, tokens, dim]. quantized: bool [queries, tokens], which tokens query i finds as `rebuilt`,
+    the others being in an exact window then; None where it finds all of them so.
     """
 
     exact: np.ndarray
-    found: np.ndarray
+    rebuilt: np.ndarray
     quantized: np.ndarray | None = None
 
 
@@ -189,8 +189,8 @@ class AttentionErrors:
 
 def attention_errors(
     q: np.ndarray,
-    keys: Kept,
-    values: Kept,
+    keys: Rebuilt,
+    values: Rebuilt,
     positions: Sequence[int] | np.ndarray | None = None,
     scale: float | None = None,
     top: int = TOP,
@@ -205,7 +205,7 @@ def attention_errors(
     without a token, and for top or block below 1.
     """
     q = np.asarray(q, np.float64)
-    _check_kept(q, keys, values)
+    _check_sides(q, keys, values)
     tokens, queries = np.shape(keys.exact)[1], q.shape[1]
     positions = np.arange(tokens - queries, tokens) if positions is None else np.asarray(positions)
     if positions.shape != (queries,) or positions.dtype.kind not in "iu":
@@ -243,16 +243,16 @@ def _join(
 
 
 class _Side(NamedTuple):
-    """A side in float64: [kv_heads, tokens, dim], the error of what is found, and who finds it."""
+    """A side in float64: [kv_heads, tokens, dim], the error of what is rebuilt, and who finds it so."""
 
     exact: np.ndarray
     error: np.ndarray
     quantized: np.ndarray | None
 
     @classmethod
-    def of(cls, side: Kept) -> _Side:
+    def of(cls, side: Rebuilt) -> _Side:
         exact = np.asarray(side.exact, np.float64)
-        return cls(exact, np.asarray(side.found, np.float64) - exact, side.quantized)
+        return cls(exact, np.asarray(side.rebuilt, np.float64) - exact, side.quantized)
 
     def cut(self, rows: slice, tokens: int) -> _Side:
         """For some queries, which see no more than the first tokens."""
@@ -271,14 +271,14 @@ class _Side(NamedTuple):
         return np.array([np.sum(error**2), np.sum(exact**2)])
 
 
-def _check_kept(q: np.ndarray, keys: Kept, values: Kept) -> None:
+def _check_sides(q: np.ndarray, keys: Rebuilt, values: Rebuilt) -> None:
     if q.ndim != 3 or not q.size:
         raise ValueError(f"expected q as [q_heads, queries, dim], none of them 0, found shape {q.shape}")
     for name, side in (("keys", keys), ("values", values)):
-        if np.ndim(side.exact) != 3 or np.shape(side.exact) != np.shape(side.found):
+        if np.ndim(side.exact) != 3 or np.shape(side.exact) != np.shape(side.rebuilt):
             raise ValueError(
-                f"expected exact and found {name} of one shape [kv_heads, tokens, dim], found "
-                f"{np.shape(side.exact)} and {np.shape(side.found)}"
+                f"expected exact and rebuilt {name} of one shape [kv_heads, tokens, dim], found "
+                f"{np.shape(side.exact)} and {np.shape(side.rebuilt)}"
             )
         mask = (q.shape[1], np.shape(side.exact)[1])
         if side.quantized is not None and (side.quantized.shape != mask or side.quantized.dtype != bool):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from kvq_mlir.metrics import AttentionErrors, Kept, attention_errors, next_token_kl, relative_l2
+from kvq_mlir.metrics import AttentionErrors, Rebuilt, attention_errors, next_token_kl, relative_l2
 
 
 def softmax(scores):
@@ -63,12 +63,12 @@ def draw(rng, noise=0.1):
     found = [x + noise * rng.standard_normal(x.shape) for x in (k, v)]
     masks = [rng.random((queries, tokens)) < 0.7 if rng.random() < 0.7 else None for _ in found]
     positions = np.sort(rng.choice(tokens, queries, replace=False))
-    return q, Kept(k, found[0], masks[0]), Kept(v, found[1], masks[1]), positions
+    return q, Rebuilt(k, found[0], masks[0]), Rebuilt(v, found[1], masks[1]), positions
 
 
 def found_by(side, query):
     """[kv_heads, tokens, dim] that query i finds."""
-    return side.found if side.quantized is None else np.where(side.quantized[query][:, None], side.found, side.exact)
+    return side.rebuilt if side.quantized is None else np.where(side.quantized[query][:, None], side.rebuilt, side.exact)
 
 
 def at(errors, name, head, query):
@@ -151,7 +151,7 @@ def test_distances(rng):
 def test_an_error_that_all_tokens_share_costs_nothing(rng):
     q, keys, values, positions = draw(rng)
     shared = 3 * rng.standard_normal((len(keys.exact), 1, keys.exact.shape[2]))
-    errors = attention_errors(q, Kept(keys.exact, keys.exact + shared), Kept(values.exact, values.exact), positions)
+    errors = attention_errors(q, Rebuilt(keys.exact, keys.exact + shared), Rebuilt(values.exact, values.exact), positions)
     assert errors.score_max.max() < 1e-12
     assert errors.kl.max() < 1e-12
     assert errors.top_1.min() == errors.top_k.min() == 1
@@ -166,8 +166,8 @@ def test_larger_reconstruction_error_with_smaller_output_error(rng):
     q, k, v = rng.standard_normal((1, 8, 16)), rng.standard_normal((1, 64, 16)), rng.standard_normal((1, 64, 16))
     small = 0.1 * rng.standard_normal(k.shape)
     shared = np.broadcast_to(5 * rng.standard_normal((1, 1, 16)), k.shape)
-    exact = Kept(v, v)
-    harmless, harmful = (attention_errors(q, Kept(k, k + e), exact) for e in (shared, small))
+    exact = Rebuilt(v, v)
+    harmless, harmful = (attention_errors(q, Rebuilt(k, k + e), exact) for e in (shared, small))
     assert harmless.reconstruction_error("keys") > 5 * harmful.reconstruction_error("keys")
     assert harmless.summary()["output_error_keys"] < 1e-9 < harmful.summary()["output_error_keys"]
 
@@ -175,14 +175,14 @@ def test_larger_reconstruction_error_with_smaller_output_error(rng):
     k[:, 10:20] = -4  # scores of about -16: nobody attends to these
     unread = np.zeros_like(v)
     unread[:, 10:20] = 1
-    harmless, harmful = (attention_errors(q, Kept(k, k), Kept(v, v + e)) for e in (unread, small))
+    harmless, harmful = (attention_errors(q, Rebuilt(k, k), Rebuilt(v, v + e)) for e in (unread, small))
     assert harmless.reconstruction_error("values") > 2 * harmful.reconstruction_error("values")
     assert harmless.summary()["output_error_values"] < 0.1 * harmful.summary()["output_error_values"]
 
 
 def test_sides_are_apart(rng):
     q, keys, values, positions = draw(rng)
-    exact_keys, exact_values = Kept(keys.exact, keys.exact), Kept(values.exact, values.exact)
+    exact_keys, exact_values = Rebuilt(keys.exact, keys.exact), Rebuilt(values.exact, values.exact)
     both = attention_errors(q, keys, values, positions)
     keys_alone = attention_errors(q, keys, exact_values, positions)
     values_alone = attention_errors(q, exact_keys, values, positions)
@@ -196,9 +196,9 @@ def test_sides_are_apart(rng):
 def test_ties_go_to_the_earlier_token():
     """Two equal keys: the top is the earlier one, whichever way it is found; swapped keys are another top."""
     k = np.array([[[1.0], [1.0], [0.0]]])
-    exact = Kept(k, k)
+    exact = Rebuilt(k, k)
     assert attention_errors(np.ones((1, 1, 1)), exact, exact, top=2).top_k.item() == 1
-    later = Kept(k, np.array([[[0.9], [1.0], [0.0]]]))
+    later = Rebuilt(k, np.array([[[0.9], [1.0], [0.0]]]))
     found = attention_errors(np.ones((1, 1, 1)), later, exact, top=2)
     assert (found.top_1.item(), found.top_k.item()) == (0, 1)
 
@@ -217,9 +217,9 @@ def test_layers_are_pooled(rng):
 
 def test_nan_shows(rng):
     q, keys, values, positions = draw(rng)
-    found = values.found.copy()
+    found = values.rebuilt.copy()
     found[:, 0] = np.nan
-    errors = attention_errors(q, keys, Kept(values.exact, found), positions)
+    errors = attention_errors(q, keys, Rebuilt(values.exact, found), positions)
     assert math.isnan(errors.summary()["output_error_both"])
     assert not math.isnan(errors.summary()["attention_kl_max"])
 
@@ -234,25 +234,25 @@ def test_next_token_distributions(rng):
 
 def test_errors_name_what_was_found(rng):
     x = np.zeros((2, 6, 4))
-    side = Kept(x, x)
+    side = Rebuilt(x, x)
     q = np.zeros((4, 3, 4))
     cases = {
         "expected q as \\[q_heads, queries, dim\\], none of them 0, found shape \\(3, 4\\)": (q[0], side, side),
         "3 query heads are not a multiple of 2 KV heads": (q[:3], side, side),
-        "expected exact and found values of one shape .*, found \\(2, 6, 4\\) and \\(2, 5, 4\\)": (
+        "expected exact and rebuilt values of one shape .*, found \\(2, 6, 4\\) and \\(2, 5, 4\\)": (
             q,
             side,
-            Kept(x, x[:, :5]),
+            Rebuilt(x, x[:, :5]),
         ),
         "expected keys and values of as many heads and tokens, found \\(2, 6\\) and \\(2, 5\\)": (
             q,
             side,
-            Kept(x[:, :5], x[:, :5]),
+            Rebuilt(x[:, :5], x[:, :5]),
         ),
         "expected q with the keys' 4 channels, found 3": (q[..., :3], side, side),
         "expected quantized keys as bool of shape \\(3, 6\\), found bool of shape \\(3, 5\\)": (
             q,
-            Kept(x, x, np.ones((3, 5), bool)),
+            Rebuilt(x, x, np.ones((3, 5), bool)),
             side,
         ),
         "expected positions of 0 to 5, found 3 to 6": (q, side, side, [3, 5, 6]),
