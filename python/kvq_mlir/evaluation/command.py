@@ -1,0 +1,199 @@
+"""`python -m kvq_mlir eval`: what cache formats cost and save on a model's or a user's own keys and values."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import textwrap
+from pathlib import Path
+
+from ..fixtures import FIXTURES
+from ..model import EXPECTED_HEADER, Model, find_model
+from ..report import parse_memory
+from ..text import InputError, read_text
+from .experiment import Experiment, ModelSource, Settings, Source, TensorSource, open_parts
+from .policies import DEFAULT, Named, distinct, from_file, from_options
+from .recording import from_fixture, read_tensors
+from .tables import model_table, systems_table, write_csv
+
+PACKAGES = ("matplotlib", "threadpoolctl", "tqdm")  # that the command needs beside those of kvq_mlir
+LEAST_TOKENS = 64  # from here on default policies hold codes, those with an exact window too
+DEFAULT_TOKENS = {"model": 1024, "fixture": 512}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command `eval`."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--tensors",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="q, k (after RoPE) and v: one .npz or .safetensors file, or .npy files",
+    )
+    source.add_argument("--fixture", metavar="NAME", help=f"adversarial data: {', '.join(FIXTURES)}")
+    parser.add_argument(
+        "--text", type=Path, metavar="FILE", help="UTF-8 text for the model (default: Genesis, from Debian's bible-kjv)"
+    )
+    parser.add_argument(
+        "--tokens", type=int, metavar="N", help="tokens (default: 1024 of a text, 512 of a fixture, all of tensors)"
+    )
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="formats and windows by layer, side and heads: a module with the attribute kvq.policy; may be repeated "
+        "(default: twelve policies that are the same for all layers)",
+    )
+    for name in ("keys", "values"):
+        parser.add_argument(f"--{name}", metavar="FORMAT", help=f"a policy of one format, or preset, of all {name}")
+    for name, text in (
+        ("recent", "newest tokens that stay exact at least, with --keys and --values"),
+        ("residual", "newest tokens that stay exact until so many are there, with --keys and --values"),
+        ("exact-first", "first tokens that stay exact, with --keys and --values"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=0, metavar="N", help=text)
+    parser.add_argument(
+        "--queries", type=int, default=128, metavar="N", help="queries that attention is measured of (default: 128)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of fixtures and of queries (default: 0)")
+    parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
+    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
+    parser.add_argument("--memory", metavar="SIZE", help="memory for caches, such as 80GiB: what fits into it")
+    parser.add_argument("--splits", type=int, default=1, metavar="N", help="token splits of temporaries (default: 1)")
+    parser.add_argument("--threads", type=int, default=2, metavar="N", help="threads of the work (default: 2)")
+    parser.add_argument("--no-times", action="store_true", help="do not time decode steps")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/eval"), metavar="DIR", help="folder for the results (default: out/eval)"
+    )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    for name in ("tokens", "queries", "concurrency", "splits", "threads"):
+        number = getattr(arguments, name)
+        if number is not None and number < 1:
+            raise InputError(f"--{name}: expected at least 1, found {number}")
+    for name in ("seed", "recent", "residual", "exact_first"):
+        if getattr(arguments, name) < 0:
+            raise InputError(f"--{name.replace('_', '-')}: expected at least 0, found {getattr(arguments, name)}")
+    if arguments.tokens is not None and arguments.tokens < LEAST_TOKENS:
+        raise InputError(f"--tokens: expected at least {LEAST_TOKENS}, found {arguments.tokens}")
+    if arguments.text is not None and (arguments.tensors or arguments.fixture):
+        raise InputError("--text: expected none beside --tensors and --fixture, which have no text")
+    if arguments.keys is None and arguments.values is None:
+        for name in ("recent", "residual", "exact_first"):
+            if getattr(arguments, name):
+                raise InputError(f"--{name.replace('_', '-')}: expected --keys or --values beside it")
+
+
+def choose_policies(arguments: argparse.Namespace) -> list[Named]:
+    """Those of files and of options, else the default ones."""
+    found = [from_file(path) for path in arguments.policy]
+    if arguments.keys is not None or arguments.values is not None:
+        windows = {name: getattr(arguments, name) for name in ("exact_first", "recent", "residual")}
+        found.append(from_options(arguments.keys, arguments.values, windows))
+    return distinct(found or DEFAULT)
+
+
+def open_source(arguments: argparse.Namespace) -> Source:
+    """What the arguments say is to be evaluated on."""
+    if arguments.tensors:
+        return TensorSource(read_tensors(arguments.tensors).first(arguments.tokens))
+    if arguments.fixture:
+        return TensorSource(from_fixture(arguments.fixture, arguments.tokens or DEFAULT_TOKENS["fixture"], arguments.seed))
+    tokens, context = arguments.tokens or DEFAULT_TOKENS["model"], EXPECTED_HEADER["llama.context_length"]
+    if tokens > context:
+        raise InputError(f"--tokens: expected at most {context} (the model's context), found {tokens}")
+    characters, text = read_text(arguments.text)
+    path = find_model()
+    model = Model.load(path)
+    ids = model.tokenize(characters, tokens)
+    return ModelSource(model, ids, "SmolLM2-135M-Instruct", text, f"{path.name} {path.stat().st_size}", arguments.threads)
+
+
+def command_of(arguments: argparse.Namespace) -> str:
+    """The command with every option that has a value, defaults included, so that it stays what it is."""
+    words = ["python", "-m", "kvq_mlir", "eval"]
+    for name, value in vars(arguments).items():
+        option = "--" + name.replace("_", "-")
+        if name in ("run", "packages") or value is None or value is False or value == []:
+            continue
+        if value is True:
+            words.append(option)
+        elif name == "policy":
+            words += [word for path in value for word in (option, str(path))]
+        else:
+            words += [option, *(map(str, value) if isinstance(value, list) else [str(value)])]
+    return shlex.join(words)
+
+
+def evaluate(arguments: argparse.Namespace) -> dict:
+    """Measures and writes everything; returns what eval.json holds."""
+    from threadpoolctl import threadpool_limits
+    from tqdm import tqdm
+
+    from .figures import draw_all
+    from .html import write
+
+    _check(arguments)
+    settings = Settings(
+        arguments.queries,
+        arguments.seed,
+        arguments.dtype,
+        arguments.concurrency,
+        None if arguments.memory is None else parse_memory(arguments.memory),
+        arguments.splits,
+        arguments.threads,
+        0 if arguments.no_times else 0.2,
+    )
+    policies = choose_policies(arguments)
+    source = open_source(arguments)
+    if settings.queries > source.tokens:
+        raise InputError(f"--queries: expected at most the {source.tokens} tokens, found {settings.queries}")
+    out: Path = arguments.out
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {out}: {error.strerror}") from error
+    experiment = Experiment(source, policies, settings, open_parts(out))
+    bar = tqdm(total=experiment.steps, desc="evaluating", unit="step", disable=None, leave=False)
+    with bar, threadpool_limits(settings.threads):
+        experiment.on_step = bar.update
+        result = experiment.run(command_of(arguments))
+    (out / "eval.json").write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    written = [out / "eval.json", *write_csv(result, out)]
+    images = draw_all(result)
+    for name, (_, image) in images.items():
+        written.append(out / f"{name}.png")
+        written[-1].write_bytes(image)
+    written.append(out / "eval.html")
+    written[-1].write_text(write(result, images), encoding="utf-8")
+    print(f"{source.description}: {source.tokens:,} tokens, {source.shape.layers} layers; {result['processor']}\n")
+    print(f"Model: errors\n{model_table(result)}\n\nSystems: bytes and time\n{systems_table(result)}\n")
+    print(textwrap.fill(_meaning(result), 118))
+    print(f"Written to {out}: {', '.join(path.name for path in written)}")
+    return result
+
+
+def _meaning(result: dict) -> str:
+    text = (
+        "B/token: bytes that hold tokens, of all layers, keys and values, by token. score: error of q·k, each row less its mean. "
+        "attn KL: of attention's weights. out: attention's output with one side quantized, or both. All of "
+        f"{len(result['positions'])} queries of each layer and head, as they find the caches in decoding."
+    )
+    if result["has_model"]:
+        text += " perplexity, token KL, same top: of a whole pass, KL and likeliest token against 16-bit caches."
+    if "fused_microseconds" in result["policies"][0]["systems"]:
+        text += (
+            f" µs: all attentions of a decode step of {result['concurrency']} sequences, processor time of one thread; "
+            "unfused rebuilds the caches first."
+        )
+    return text
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Runs the command; `InputError` for what the user can put right."""
+    evaluate(arguments)
