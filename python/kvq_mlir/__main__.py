@@ -14,6 +14,7 @@ from .text import InputError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0 done, 1 cannot be done, 2 wrong usage (argparse)."""
     from . import bench, demo, formats, report, tune
+    from .evaluation import calibrate_command as calibrate
     from .evaluation import command as evaluation
     from .planning import command as plan
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, module, text in (
         ("demo", demo, "bytes, errors, perplexity and speed of five K/V format pairs on SmolLM2-135M"),
         ("eval", evaluation, "errors, bytes and times of cache policies, on a model, on tensors or on adversarial data"),
+        ("calibrate", calibrate, "static ranges of keys and values, from a model's pass or from tensors, to a file"),
         ("bench", bench, "time of one fused decode step beside dequantize-then-attend"),
         ("tune", tune, "measures schedules of attention here, and writes the best to a file"),
         ("report", report, "exact bytes of a model's caches, and what fits into a memory"),

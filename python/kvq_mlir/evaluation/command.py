@@ -6,24 +6,28 @@ import argparse
 import json
 import shlex
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 from ..fixtures import FIXTURES
 from ..model import EXPECTED_HEADER, Model, find_model
+from ..policy import Choice
 from ..report import parse_memory
 from ..text import InputError, read_text
 from .experiment import Experiment, ModelSource, Settings, Source, TensorSource, open_parts
+from .measure import Givens
 from .policies import DEFAULT, Named, distinct, from_file, from_options
+from .ranges import Ranges, measure_ranges
 from .recording import from_fixture, read_tensors
-from .tables import model_table, systems_table, write_csv
+from .tables import model_columns, systems_columns, table, write_csv
 
 PACKAGES = ("matplotlib", "threadpoolctl", "tqdm")  # that the command needs beside those of kvq_mlir
 LEAST_TOKENS = 64  # from here on default policies hold codes, those with an exact window too
 DEFAULT_TOKENS = {"model": 1024, "fixture": 512}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command `eval`."""
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what says which tokens are meant."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--tensors",
@@ -39,6 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens", type=int, metavar="N", help="tokens (default: 1024 of a text, 512 of a fixture, all of tensors)"
     )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of fixtures and of queries (default: 0)")
+    parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
+    parser.add_argument("--threads", type=int, default=2, metavar="N", help="threads of the work (default: 2)")
+
+
+def add_policy_arguments(parser: argparse.ArgumentParser, default: str) -> None:
+    """Adds what says which policies are meant; default: in words, those without any of it."""
     parser.add_argument(
         "--policy",
         type=Path,
@@ -46,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="formats and windows by layer, side and heads: a module with the attribute kvq.policy; may be repeated "
-        "(default: twelve policies that are the same for all layers)",
+        f"({default})",
     )
     for name in ("keys", "values"):
         parser.add_argument(f"--{name}", metavar="FORMAT", help=f"a policy of one format, or preset, of all {name}")
@@ -56,23 +67,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("exact-first", "first tokens that stay exact, with --keys and --values"),
     ):
         parser.add_argument(f"--{name}", type=int, default=0, metavar="N", help=text)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command `eval`."""
+    add_source_arguments(parser)
+    add_policy_arguments(parser, "default: twelve policies that are the same for all layers")
+    ranges = parser.add_mutually_exclusive_group()
+    ranges.add_argument(
+        "--ranges",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="static ranges: .safetensors files of `calibrate`, or a checkpoint's files or folder",
+    )
+    ranges.add_argument(
+        "--calibrate-tokens", type=int, metavar="N", help="take static ranges from the first N of the tokens"
+    )
     parser.add_argument(
         "--queries", type=int, default=128, metavar="N", help="queries that attention is measured of (default: 128)"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of fixtures and of queries (default: 0)")
-    parser.add_argument("--dtype", choices=["f16", "bf16", "f32"], default="f16", help="exact elements (default: f16)")
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="sequences at once (default: 1)")
     parser.add_argument("--memory", metavar="SIZE", help="memory for caches, such as 80GiB: what fits into it")
     parser.add_argument("--splits", type=int, default=1, metavar="N", help="token splits of temporaries (default: 1)")
-    parser.add_argument("--threads", type=int, default=2, metavar="N", help="threads of the work (default: 2)")
     parser.add_argument("--no-times", action="store_true", help="do not time decode steps")
     parser.add_argument(
         "--out", type=Path, default=Path("out/eval"), metavar="DIR", help="folder for the results (default: out/eval)"
     )
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    for name in ("tokens", "queries", "concurrency", "splits", "threads"):
+def check_common(arguments: argparse.Namespace) -> None:
+    """`InputError` for numbers that cannot be, and options that would have no use."""
+    for name in ("tokens", "threads"):
         number = getattr(arguments, name)
         if number is not None and number < 1:
             raise InputError(f"--{name}: expected at least 1, found {number}")
@@ -89,13 +115,21 @@ def _check(arguments: argparse.Namespace) -> None:
                 raise InputError(f"--{name.replace('_', '-')}: expected --keys or --values beside it")
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    check_common(arguments)
+    for name in ("queries", "concurrency", "splits", "calibrate_tokens"):
+        number = getattr(arguments, name)
+        if number is not None and number < 1:
+            raise InputError(f"--{name.replace('_', '-')}: expected at least 1, found {number}")
+
+
 def choose_policies(arguments: argparse.Namespace) -> list[Named]:
-    """Those of files and of options, else the default ones."""
+    """Those of files and of options."""
     found = [from_file(path) for path in arguments.policy]
     if arguments.keys is not None or arguments.values is not None:
         windows = {name: getattr(arguments, name) for name in ("exact_first", "recent", "residual")}
         found.append(from_options(arguments.keys, arguments.values, windows))
-    return distinct(found or DEFAULT)
+    return distinct(found)
 
 
 def open_source(arguments: argparse.Namespace) -> Source:
@@ -112,6 +146,21 @@ def open_source(arguments: argparse.Namespace) -> Source:
     model = Model.load(path)
     ids = model.tokenize(characters, tokens)
     return ModelSource(model, ids, "SmolLM2-135M-Instruct", text, f"{path.name} {path.stat().st_size}", arguments.threads)
+
+
+def choose_ranges(arguments: argparse.Namespace, source: Source) -> tuple[Callable[[list[Choice]], Givens], str]:
+    """What static ranges a policy's caches are given, and what that depends on."""
+    shape = source.shape
+    if arguments.ranges:
+        ranges = Ranges(arguments.ranges)
+        files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in ranges.files]
+        return lambda choices: ranges.givens(choices, shape.kv_heads, shape.head_dim), repr(files)
+    tokens = arguments.calibrate_tokens
+    if tokens is None:
+        return lambda choices: {}, ""
+    if tokens > source.tokens:
+        raise InputError(f"--calibrate-tokens: expected at most the {source.tokens} tokens, found {tokens}")
+    return lambda choices: measure_ranges(source.recording.first(tokens), choices, arguments.dtype), f"first {tokens}"
 
 
 def command_of(arguments: argparse.Namespace) -> str:
@@ -149,7 +198,7 @@ def evaluate(arguments: argparse.Namespace) -> dict:
         arguments.threads,
         0 if arguments.no_times else 0.2,
     )
-    policies = choose_policies(arguments)
+    policies = choose_policies(arguments) or list(DEFAULT)
     source = open_source(arguments)
     if settings.queries > source.tokens:
         raise InputError(f"--queries: expected at most the {source.tokens} tokens, found {settings.queries}")
@@ -158,7 +207,7 @@ def evaluate(arguments: argparse.Namespace) -> dict:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}") from error
-    experiment = Experiment(source, policies, settings, open_parts(out))
+    experiment = Experiment(source, policies, settings, open_parts(out), *choose_ranges(arguments, source))
     bar = tqdm(total=experiment.steps, desc="evaluating", unit="step", disable=None, leave=False)
     with bar, threadpool_limits(settings.threads):
         experiment.on_step = bar.update
@@ -172,7 +221,8 @@ def evaluate(arguments: argparse.Namespace) -> dict:
     written.append(out / "eval.html")
     written[-1].write_text(write(result, images), encoding="utf-8")
     print(f"{source.description}: {source.tokens:,} tokens, {source.shape.layers} layers; {result['processor']}\n")
-    print(f"Model: errors\n{model_table(result)}\n\nSystems: bytes and time\n{systems_table(result)}\n")
+    print(f"Model: errors\n{table(result, model_columns(result))}\n")
+    print(f"Systems: bytes and time\n{table(result, systems_columns(result))}\n")
     print(textwrap.fill(_meaning(result), 118))
     print(f"Written to {out}: {', '.join(path.name for path in written)}")
     return result

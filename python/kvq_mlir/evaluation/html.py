@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 
-from .tables import COLUMNS, SYSTEMS, cell, flat_systems
+from .tables import model_columns, systems_columns
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
@@ -23,6 +23,7 @@ MEANING = (
     ("attn KL", "KL of attention weights from exact ones, mean over rows; p99 is its tail; nats"),
     ("top 1", "rows whose largest weight stays with the same token"),
     ("out K, V, both", "attention's output, relative L2, with that side quantized and the other exact"),
+    ("clipped", "elements that codes could not hold, of all tokens and layers"),
     ("token KL", "KL of the next token's distribution from the 16-bit cache's, mean over tokens, of a whole pass"),
     ("same top", "tokens whose likeliest next token stays the same"),
 )
@@ -36,14 +37,14 @@ def write(result: dict, images: dict[str, tuple[str, bytes]]) -> str:
         f"<p>{_facts(result)}</p>",
         f"<pre>{html.escape(result['command'])}</pre>",
         "<h2>Model: errors</h2>",
-        _table(result, [(group, name, header, form) for group, name, header, form in COLUMNS]),
+        _table(result, model_columns(result)),
         '<p class="note">' + "; ".join(f"<b>{name}</b>: {html.escape(text)}" for name, text in MEANING) + ".</p>",
     ]
     for name in ("pareto", "layers", "positions", "distances", "channels"):
         parts.append(_figure(name, *images[name]))
     parts += [
         f"<h2>Systems: bytes and time, {result['concurrency']} sequence{'s' * (result['concurrency'] != 1)}</h2>",
-        _table(result, [("systems", name, header, form) for name, header, form in SYSTEMS]),
+        _table(result, systems_columns(result)),
         f'<p class="note">{html.escape(_systems_note(result))}</p>',
         "<h2>Policies</h2>",
     ]
@@ -79,14 +80,11 @@ def _systems_note(result: dict) -> str:
     return text
 
 
-def _table(result: dict, columns: list[tuple[str, str, str, str]]) -> str:
-    rows = [{**policy, "systems": flat_systems(policy["systems"])} for policy in result["policies"]]
-    columns = [column for column in columns if any(column[1] in (row[column[0]] or {}) for row in rows)]
-    head = "".join(f"<th>{html.escape(header)}</th>" for _, _, header, _ in columns)
-    lines = [f"<tr><th>policy</th>{head}</tr>"]
-    for row in rows:
-        cells = "".join(f"<td>{cell(row[group] or {}, name, form)}</td>" for group, name, _, form in columns)
-        lines.append(f"<tr><td>{html.escape(row['name'])}</td>{cells}</tr>")
+def _table(result: dict, columns: list[tuple[str, list[str]]]) -> str:
+    lines = ["<tr><th>policy</th>" + "".join(f"<th>{html.escape(header)}</th>" for header, _ in columns) + "</tr>"]
+    for index, policy in enumerate(result["policies"]):
+        texts = "".join(f"<td>{html.escape(cells[index])}</td>" for _, cells in columns)
+        lines.append(f"<tr><td>{html.escape(policy['name'])}</td>{texts}</tr>")
     return f'<div class="wide"><table>{"".join(lines)}</table></div>'
 
 

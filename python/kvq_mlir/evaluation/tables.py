@@ -16,6 +16,8 @@ COLUMNS = (
     ("attention", "output_error_keys", "out K", "{:.2%}"),
     ("attention", "output_error_values", "out V", "{:.2%}"),
     ("attention", "output_error_both", "out both", "{:.2%}"),
+    ("attention", "saturated_keys", "clipped K", "{:,}"),
+    ("attention", "saturated_values", "clipped V", "{:,}"),
     ("model", "perplexity", "perplexity", "{:.3f}"),
     ("model", "next_token_kl_mean", "token KL", "{:.1e}"),
     ("model", "next_token_kl_p99", "KL p99", "{:.1e}"),
@@ -39,36 +41,39 @@ def cell(record: dict, name: str, form: str) -> str:
     return "-" if value is None else form.format(value)
 
 
-def _columns(names: list[str], columns: list[tuple[str, list[str]]]) -> str:
+def model_columns(result: dict) -> list[tuple[str, list[str]]]:
+    """Errors, beside what a token takes: header and cells of each column that has something to say."""
+    records = [
+        {"systems": policy["systems"], "attention": plain(policy["attention"]), "model": policy["model"] or {}}
+        for policy in result["policies"]
+    ]
+    return [
+        (header, [cell(record[group], name, form) for record in records])
+        for group, name, header, form in COLUMNS
+        if any(name in record[group] for record in records)
+        and (not name.startswith("saturated") or any(record[group][name] for record in records))
+    ]
+
+
+def systems_columns(result: dict) -> list[tuple[str, list[str]]]:
+    """Bytes, temporaries and times, in the same way."""
+    records = [flat_systems(policy["systems"]) for policy in result["policies"]]
+    return [
+        (header, [cell(record, name, form) for record in records])
+        for name, header, form in SYSTEMS
+        if any(name in record for record in records)
+    ]
+
+
+def table(result: dict, columns: list[tuple[str, list[str]]]) -> str:
+    """As text, a line for each policy."""
+    names = [policy["name"] for policy in result["policies"]]
     width = max(map(len, ["policy", *names]))
     lines = [f"{'policy':{width}}", *(f"{name:{width}}" for name in names)]
     for header, cells in columns:
         size = max(map(len, [header, *cells]))
         lines = [f"{line}  {text:>{size}}" for line, text in zip(lines, [header, *cells], strict=True)]
     return "\n".join(lines)
-
-
-def model_table(result: dict) -> str:
-    """Errors, beside what a token takes."""
-    policies = result["policies"]
-    columns = [
-        (header, [cell(policy[group], name, form) for policy in policies])
-        for group, name, header, form in COLUMNS
-        if any(policy.get(group) for policy in policies)
-    ]
-    return _columns([policy["name"] for policy in policies], columns)
-
-
-def systems_table(result: dict) -> str:
-    """Bytes, temporaries and times."""
-    policies = result["policies"]
-    flat = [flat_systems(policy["systems"]) for policy in policies]
-    columns = [
-        (header, [cell(record, name, form) for record in flat])
-        for name, header, form in SYSTEMS
-        if any(name in record for record in flat)
-    ]
-    return _columns([policy["name"] for policy in policies], columns)
 
 
 def flat_systems(systems: dict) -> dict:
@@ -86,9 +91,9 @@ def write_csv(result: dict, folder: Path) -> list[Path]:
     for policy in result["policies"]:
         name, attention = policy["name"], policy["attention"]
         model = policy["model"] or {}
-        policies.append({"policy": name, **flat_systems(policy["systems"]), **_plain(attention), **_plain(model)})
+        policies.append({"policy": name, **flat_systems(policy["systems"]), **plain(attention), **plain(model)})
         for index, layer in enumerate(attention["layers"]):
-            layers.append({"policy": name, "layer": index, **_plain(layer)})
+            layers.append({"policy": name, "layer": index, **plain(layer)})
         of_model = {row["from"]: row for row in model.get("positions", [])}
         for row in attention["positions"]:
             positions.append({"policy": name, **row, **of_model.get(row["from"], {})})
@@ -102,7 +107,7 @@ def write_csv(result: dict, folder: Path) -> list[Path]:
     return written
 
 
-def _plain(record: dict) -> dict:
+def plain(record: dict) -> dict:
     """The figures of a record without what is inside it; saturated elements by side."""
     found = {name: value for name, value in record.items() if not isinstance(value, dict | list)}
     for side, counts in record.get("saturated", {}).items():
