@@ -15,10 +15,11 @@ from ..policy import Choice
 from ..report import parse_memory
 from ..text import InputError, read_text
 from .experiment import Experiment, ModelSource, Settings, Source, TensorSource, open_parts
+from .dump import Dump, read_dump
 from .measure import Givens
 from .policies import DEFAULT, Named, distinct, from_file, from_options
 from .ranges import Ranges, measure_ranges
-from .recording import from_fixture, read_tensors
+from .recording import from_fixture, has_queries_alone, read_queries, read_tensors
 from .tables import model_columns, systems_columns, table, write_csv
 
 PACKAGES = ("matplotlib", "threadpoolctl", "tqdm")  # that the command needs beside those of kvq_mlir
@@ -73,6 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command `eval`."""
     add_source_arguments(parser)
     add_policy_arguments(parser, "default: twelve policies that are the same for all layers")
+    parser.add_argument(
+        "--dump",
+        type=Path,
+        metavar="FILE",
+        help="JSON that describes a dump of an engine's cache (docs/Evaluation.md): it is evaluated against the keys and "
+        "values of --tensors, or, where these are queries alone, is what policies are evaluated on",
+    )
     ranges = parser.add_mutually_exclusive_group()
     ranges.add_argument(
         "--ranges",
@@ -117,6 +125,8 @@ def check_common(arguments: argparse.Namespace) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     check_common(arguments)
+    if arguments.dump is not None and not arguments.tensors:
+        raise InputError("--dump: expected --tensors beside it, with the queries, and the exact keys and values if there are")
     for name in ("queries", "concurrency", "splits", "calibrate_tokens"):
         number = getattr(arguments, name)
         if number is not None and number < 1:
@@ -132,8 +142,10 @@ def choose_policies(arguments: argparse.Namespace) -> list[Named]:
     return distinct(found)
 
 
-def open_source(arguments: argparse.Namespace) -> Source:
-    """What the arguments say is to be evaluated on."""
+def open_source(arguments: argparse.Namespace, dump: Dump | None = None) -> Source:
+    """What the arguments say is to be evaluated on; with queries alone, the keys and values of a dump."""
+    if arguments.tensors and dump is not None and has_queries_alone(arguments.tensors):
+        return TensorSource(dump.recording(read_queries(arguments.tensors)).first(arguments.tokens))
     if arguments.tensors:
         return TensorSource(read_tensors(arguments.tensors).first(arguments.tokens))
     if arguments.fixture:
@@ -199,7 +211,13 @@ def evaluate(arguments: argparse.Namespace) -> dict:
         0 if arguments.no_times else 0.2,
     )
     policies = choose_policies(arguments) or list(DEFAULT)
-    source = open_source(arguments)
+    dump = None if arguments.dump is None else read_dump(arguments.dump)
+    source = open_source(arguments, dump)
+    finders = {}
+    if dump is not None and not has_queries_alone(arguments.tensors):
+        dump.check(source.recording)
+        policies = distinct([dump.policy, *policies])
+        finders = {dump.policy.name: dump.find}
     if settings.queries > source.tokens:
         raise InputError(f"--queries: expected at most the {source.tokens} tokens, found {settings.queries}")
     out: Path = arguments.out
@@ -208,6 +226,7 @@ def evaluate(arguments: argparse.Namespace) -> dict:
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}") from error
     experiment = Experiment(source, policies, settings, open_parts(out), *choose_ranges(arguments, source))
+    experiment.finders = finders
     bar = tqdm(total=experiment.steps, desc="evaluating", unit="step", disable=None, leave=False)
     with bar, threadpool_limits(settings.threads):
         experiment.on_step = bar.update

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,8 @@ from ..bench_timing import processor
 from ..policy import Choice
 from ..shapes import Shape
 from ..text import InputError
-from .measure import Givens, channel_ranges, draw_positions, measure, position_ends
+from .finding import find
+from .measure import Finder, Givens, channel_ranges, draw_positions, measure, position_ends
 from .model_run import ModelRun
 from .parts import Parts, digest
 from .policies import Named
@@ -92,6 +93,7 @@ class Experiment:
     parts: Parts
     given_for: Callable[[list[Choice]], Givens | None] = lambda choices: None
     given_key: str = ""
+    finders: Mapping[str, Finder] = field(default_factory=dict)  # of policies that kvq does not fill caches of
     on_step: Callable[[int], None] = lambda count: None
     _choices: dict[str, list[Choice]] = field(init=False)
 
@@ -161,6 +163,7 @@ class Experiment:
                 given,
                 settings.threads,
                 lambda: self.on_step(1),
+                self.finders.get(policy.name, find),
             )
 
         def model() -> dict:

@@ -12,12 +12,13 @@ from ..cache_types import SIDES
 from ..given import Given
 from ..metrics import AttentionErrors, attention_errors
 from ..policy import Choice
-from .finding import find
+from .finding import Found, find
 from .recording import Recording
 
 FIRST_END = 128  # tokens of the first range of positions; each further one is twice as long
 BY_HEAD = ("score_error_relative", "attention_kl_mean", "output_error_keys", "output_error_values", "output_error_both")
 
+Finder = Callable[[Choice, np.ndarray, np.ndarray, str, Given | None], Found]
 Givens = Mapping[tuple[int, str], Given]  # what caches ask for, by layer and side, of all KV heads
 
 
@@ -62,6 +63,7 @@ def measure_layer(
     positions: np.ndarray,
     dtype: str = "f16",
     given: Givens | None = None,
+    finder: Finder = find,
 ) -> LayerErrors:
     """Of the layer that `choices` are about, for all its heads. Raises `Error`, a ValueError, naming layer and side, for
     what a cache does not take."""
@@ -74,7 +76,7 @@ def measure_layer(
     for (first, end), sides in sorted(by_heads.items()):
         found = {}
         for side, x in zip(SIDES, (layer.k, layer.v), strict=True):
-            found[side] = find(sides[side], x[first:end], positions, dtype, given_for(sides[side], given))
+            found[side] = finder(sides[side], x[first:end], positions, dtype, given_for(sides[side], given))
             counts = found[side].saturated
             saturated[side] += [None] * (end - first) if counts is None else counts.tolist()
         queries = layer.q[first * ratio : end * ratio, positions]
@@ -90,15 +92,16 @@ def measure(
     given: Givens | None = None,
     threads: int = 1,
     on_layer: Callable[[], None] = lambda: None,
+    finder: Finder = find,
 ) -> dict:
     """All figures of a policy, as JSON holds them: over all layers, by position and by distance, and layer by layer with
-    heads. on_layer: is called after each layer."""
+    heads. on_layer: is called after each layer. finder: what queries find, by default in caches that kvq fills."""
     from threadpoolctl import threadpool_limits
 
     by_layer = [[choice for choice in choices if choice.layer == index] for index in range(len(recording.layers))]
 
     def one(own: list[Choice]) -> LayerErrors:
-        found = measure_layer(recording, own, positions, dtype, given)
+        found = measure_layer(recording, own, positions, dtype, given, finder)
         on_layer()
         return found
 

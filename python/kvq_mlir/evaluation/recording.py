@@ -84,24 +84,39 @@ def read_tensors(paths: list[Path]) -> Recording:
     of 16, 32 or 64 bits. `InputError` for other files, names (with those that were found), shapes and types, and for NaN
     and infinities, with the tensor and the place.
     """
-    found = _open(paths)
+    source, layers = _read_sides(paths, "qkv")
+    return Recording(source, [Layer(*(layer[side] for side in "qkv")) for layer in layers])
+
+
+def read_queries(paths: list[Path]) -> list[np.ndarray]:
+    """Of each layer, as `read_tensors` reads all three; from files without keys and values."""
+    return [layer["q"] for layer in _read_sides(paths, "q")[1]]
+
+
+def has_queries_alone(paths: list[Path]) -> bool:
+    """Whether files have queries, and neither keys nor values."""
+    return {parse_name(name)[0] for name in open_tensors(paths).names} - {None} == {"q"}
+
+
+def _read_sides(paths: list[Path], sides: str) -> tuple[str, list[dict[str, np.ndarray]]]:
+    found = open_tensors(paths)
     source = ", ".join(path.name for path in paths)
     layers: dict[int | None, dict[str, str]] = {}
     for name in found.names:
         side, number = parse_name(name)
         if side is not None:
             layers.setdefault(number, {})[side] = name
-    complete = {number: names for number, names in layers.items() if len(names) == 3}
+    complete = {number: names for number, names in layers.items() if set(names) == set(sides)}
     if not complete or len(complete) != len(layers) or (None in complete and len(complete) > 1):
         raise InputError(f"{source}: {EXPECTED}; found {', '.join(found.names) or 'no tensors'}")
     numbers = sorted(complete, key=lambda number: -1 if number is None else number)
     if numbers not in ([None], list(range(len(numbers)))):
         raise InputError(f"{source}: expected layers 0 to {len(numbers) - 1}, found {numbers}")
-    result: list[Layer] = []
+    result: list[dict[str, np.ndarray]] = []
     for number in numbers:
         parts = {side: check_tensor(source, name, found.read(name)) for side, name in complete[number].items()}
         result += _split_layers(source, parts, single=number is not None)
-    return Recording(source, result)
+    return source, result
 
 
 def parse_name(name: str) -> tuple[str | None, int | None]:
@@ -130,38 +145,42 @@ def check_tensor(source: str, name: str, x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
-def _split_layers(source: str, parts: Mapping[str, np.ndarray], single: bool) -> list[Layer]:
-    q, k, v = (parts[side] for side in "qkv")
-    if not (q.ndim == k.ndim == v.ndim and q.ndim in (3, 4)):
+def _split_layers(source: str, parts: Mapping[str, np.ndarray], single: bool) -> list[dict[str, np.ndarray]]:
+    axes = {x.ndim for x in parts.values()}
+    if axes not in ({3}, {4}):
         shapes = ", ".join(f"{side} {list(x.shape)}" for side, x in parts.items())
         raise InputError(f"{source}: expected tensors of 3 or 4 axes, heads, tokens and dim the last, found {shapes}")
-    if q.ndim == 3:
-        return [Layer(q, k, v)]
-    if not len(q) == len(k) == len(v) or (single and len(q) != 1):
+    if axes == {3}:
+        return [dict(parts)]
+    counts = [len(x) for x in parts.values()]
+    if len(set(counts)) > 1 or (single and counts[0] != 1):
         expected = "one sequence" if single else "as many layers of each"
-        raise InputError(f"{source}: expected {expected}, found {len(q)}, {len(k)} and {len(v)} of q, k and v")
-    return [Layer(*each) for each in zip(q, k, v, strict=True)]
+        raise InputError(f"{source}: expected {expected}, found {', '.join(map(str, counts))} of {', '.join(parts)}")
+    return [{side: x[index] for side, x in parts.items()} for index in range(counts[0])]
 
 
 @dataclass(frozen=True)
-class _Opened:
+class Opened:
+    """The tensors of one or several files, read when they are asked for."""
+
     names: list[str]
     read: Callable[[str], np.ndarray]
 
 
-def _open(paths: Iterable[Path]) -> _Opened:
+def open_tensors(paths: Iterable[Path]) -> Opened:
+    """Of one .npz or .safetensors file, or of .npy files, by their names; `InputError` for others."""
     paths = list(paths)
     kinds = {path.suffix for path in paths}
     if kinds == {".npy"}:
         arrays = {path.stem: _load(path) for path in paths}
-        return _Opened(list(arrays), arrays.__getitem__)
+        return Opened(list(arrays), arrays.__getitem__)
     if len(paths) != 1 or not kinds <= {".npz", ".safetensors"}:
         raise InputError(
             "--tensors: expected one .npz or .safetensors file, or .npy files, found " + " ".join(map(str, paths))
         )
     (path,) = paths
     file = TensorFile(path) if path.suffix == ".safetensors" else _load(path)
-    return _Opened(list(file), file.__getitem__)
+    return Opened(list(file), file.__getitem__)
 
 
 def _load(path: Path):

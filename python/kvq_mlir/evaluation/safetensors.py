@@ -24,6 +24,7 @@ DTYPES = {
     "U8": np.dtype(np.uint8),
     "BOOL": np.dtype(bool),
 }
+BITS = {"BF16": np.dtype(np.uint16), "F8_E4M3": np.dtype(np.uint8), "F8_E5M2": np.dtype(np.uint8)}  # NumPy lacks these
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -54,13 +55,13 @@ class TensorFile:
         return name in self._entries
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """A tensor as an array; bfloat16 as float32, which holds it. `InputError` for a type that NumPy lacks, and where
-        bytes are missing."""
+        """A tensor as an array; bfloat16 as float32, which holds it, floats of 8 bits as their bits, uint8. `InputError` for
+        another type, and where bytes are missing."""
         entry = self._entries[name]
         kind, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        dtype = np.dtype(np.uint16) if kind == "BF16" else DTYPES.get(kind)
+        dtype = (DTYPES | BITS).get(kind)
         if dtype is None:
-            raise InputError(f"{self.path}: tensor '{name}': expected one of {', '.join((*DTYPES, 'BF16'))}, found {kind}")
+            raise InputError(f"{self.path}: tensor '{name}': expected one of {', '.join(DTYPES | BITS)}, found {kind}")
         if end - begin != math.prod(shape) * dtype.itemsize or self._start + end > self._size:
             raise InputError(
                 f"{self.path}: tensor '{name}': expected {math.prod(shape) * dtype.itemsize} bytes within the file, found "
