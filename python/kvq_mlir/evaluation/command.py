@@ -7,6 +7,7 @@ import json
 import shlex
 import textwrap
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..fixtures import FIXTURES
@@ -14,8 +15,9 @@ from ..model import EXPECTED_HEADER, Model, find_model
 from ..policy import Choice
 from ..report import parse_memory
 from ..text import InputError, read_text
-from .experiment import Experiment, ModelSource, Settings, Source, TensorSource, open_parts
 from .dump import Dump, read_dump
+from .experiment import Experiment, ModelSource, Settings, Source, TensorSource, open_parts
+from .huggingface import HuggingFaceModel, check_packages
 from .measure import Givens
 from .policies import DEFAULT, Named, distinct, from_file, from_options
 from .ranges import Ranges, measure_ranges
@@ -38,6 +40,12 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help="q, k (after RoPE) and v: one .npz or .safetensors file, or .npy files",
     )
     source.add_argument("--fixture", metavar="NAME", help=f"adversarial data: {', '.join(FIXTURES)}")
+    source.add_argument(
+        "--model",
+        type=Path,
+        metavar="DIR",
+        help="folder of a Llama, Mistral or Qwen model of transformers, which needs torch (default: SmolLM2-135M-Instruct)",
+    )
     parser.add_argument(
         "--text", type=Path, metavar="FILE", help="UTF-8 text for the model (default: Genesis, from Debian's bible-kjv)"
     )
@@ -115,6 +123,8 @@ def check_common(arguments: argparse.Namespace) -> None:
             raise InputError(f"--{name.replace('_', '-')}: expected at least 0, found {getattr(arguments, name)}")
     if arguments.tokens is not None and arguments.tokens < LEAST_TOKENS:
         raise InputError(f"--tokens: expected at least {LEAST_TOKENS}, found {arguments.tokens}")
+    if arguments.model is not None:
+        check_packages()
     if arguments.text is not None and (arguments.tensors or arguments.fixture):
         raise InputError("--text: expected none beside --tensors and --fixture, which have no text")
     if arguments.keys is None and arguments.values is None:
@@ -150,14 +160,27 @@ def open_source(arguments: argparse.Namespace, dump: Dump | None = None) -> Sour
         return TensorSource(read_tensors(arguments.tensors).first(arguments.tokens))
     if arguments.fixture:
         return TensorSource(from_fixture(arguments.fixture, arguments.tokens or DEFAULT_TOKENS["fixture"], arguments.seed))
-    tokens, context = arguments.tokens or DEFAULT_TOKENS["model"], EXPECTED_HEADER["llama.context_length"]
+    tokens = arguments.tokens or DEFAULT_TOKENS["model"]
+    characters, text = read_text(arguments.text)
+    if arguments.model:
+        model = HuggingFaceModel(arguments.model, tokens)
+        name, key = arguments.model.name, model.key
+    else:
+        _check_built_in(tokens)
+        path = find_model()
+        model = Model.load(path)
+        name, key = "SmolLM2-135M-Instruct", f"{path.name} {path.stat().st_size}"
+    ids = model.tokenize(characters, tokens)
+    return ModelSource(model, ids, name, text, key, arguments.threads)
+
+
+def _check_built_in(tokens: int) -> None:
+    missing = [package for package in ("gguf", "tokenizers") if find_spec(package) is None]
+    if missing:
+        raise InputError(f"the model needs packages that are missing: pip install {' '.join(missing)}")
+    context = EXPECTED_HEADER["llama.context_length"]
     if tokens > context:
         raise InputError(f"--tokens: expected at most {context} (the model's context), found {tokens}")
-    characters, text = read_text(arguments.text)
-    path = find_model()
-    model = Model.load(path)
-    ids = model.tokenize(characters, tokens)
-    return ModelSource(model, ids, "SmolLM2-135M-Instruct", text, f"{path.name} {path.stat().st_size}", arguments.threads)
 
 
 def choose_ranges(arguments: argparse.Namespace, source: Source) -> tuple[Callable[[list[Choice]], Givens], str]:
