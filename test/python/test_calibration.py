@@ -18,6 +18,9 @@ PER_HEAD = "codes = i8, group = [*, *], scale = f32, range = static"
 MINIMUM = "codes = ui4, group = [*, 32], scale = f16, zero = min f16, range = static"
 SHARED = "codes = ui8, group = [*, *], scale = bf16, zero = point ui8, range = static, heads = *"
 FORMATS = (PER_CHANNEL, PER_HEAD, MINIMUM, SHARED)
+# Ranges at append, which ask for something else.
+CENTRED = "codes = i4, group = [1, 32], scale = f16, center = bf16"
+TWO_LEVELS = "codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32"
 
 
 def draw(rng, tokens=200, layers=2):
@@ -81,7 +84,7 @@ def test_options_without_use():
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keys", FORMATS)
+@pytest.mark.parametrize("keys", (*FORMATS, CENTRED, TWO_LEVELS))
 def test_what_is_written_is_read(keys, tmp_path, rng):
     recording = draw(rng)
     choices = choose(keys, PER_CHANNEL, recording)
@@ -160,11 +163,11 @@ def test_scales_for_heads_and_channels(tmp_path):
     ("change", "message"),
     [
         ({"v_scale": None}, "layer 1, values: expected its scale, found none; there are values of layers [0]"),
-        ({"k_scale": [0.5, 0]}, "layer 1, keys: 'model.layers.1.self_attn.k_scale': expected positive, finite numbers, found 0.0 at [1]"),
-        ({"k_scale": [-1, 1]}, "layer 1, keys: 'model.layers.1.self_attn.k_scale': expected positive, finite numbers, found -1.0 at [0]"),
-        ({"v_scale": [np.nan, 1]}, "layer 1, values: 'model.layers.1.self_attn.v_scale': expected positive, finite numbers, found nan at [0]"),
-        ({"v_scale": [np.inf]}, "layer 1, values: 'model.layers.1.self_attn.v_scale': expected positive, finite numbers, found inf at [0]"),
-        ({"k_scale": [1, 1, 1]}, "layer 1, keys: 'model.layers.1.self_attn.k_scale': expected 1 or 2 numbers, found 3 of shape [3]"),
+        ({"k_scale": [0.5, 0]}, "layer 1, keys: '{name}': expected positive, finite numbers, found 0.0 at [1]"),
+        ({"k_scale": [-1, 1]}, "layer 1, keys: '{name}': expected positive, finite numbers, found -1.0 at [0]"),
+        ({"v_scale": [np.nan, 1]}, "layer 1, values: '{name}': expected positive, finite numbers, found nan at [0]"),
+        ({"v_scale": [np.inf]}, "layer 1, values: '{name}': expected positive, finite numbers, found inf at [0]"),
+        ({"k_scale": [1, 1, 1]}, "layer 1, keys: '{name}': expected 1 or 2 numbers, found 3 of shape [3]"),
     ],
 )
 def test_ranges_that_cannot_be(change, message, tmp_path, capsys):
@@ -178,6 +181,8 @@ def test_ranges_that_cannot_be(change, message, tmp_path, capsys):
     np.savez(data, q=np.zeros((2, 2, 64, 64)), k=np.zeros((2, 2, 64, 64)), v=np.zeros((2, 2, 64, 64)))
     arguments = ["--keys", PER_HEAD, "--values", PER_HEAD, "--ranges", str(path), "--out", str(tmp_path / "out")]
     assert main(["eval", "--tensors", str(data), "--queries", "8", "--no-times", *arguments]) == 1
+    (changed,) = change
+    message = message.format(name=f"model.layers.1.self_attn.{changed}")
     assert capsys.readouterr().err == f"error: {path}: {message}\n"
 
 
@@ -187,12 +192,14 @@ def test_files_that_cannot_be(tmp_path):
     with pytest.raises(InputError, match="holds no .safetensors file"):
         Ranges([tmp_path])
     safetensors.save(path, {f"weight.{i}": np.ones(1, np.float32) for i in range(10)})
-    with pytest.raises(InputError, match=r"expected scales such as model.layers.0.self_attn.k_scale, found weight.0, .* and 2 more"):
+    message = r"expected scales such as model.layers.0.self_attn.k_scale, found weight.0, .* and 2 more"
+    with pytest.raises(InputError, match=message):
         Ranges([path])
     both = {"model.layers.0.self_attn.k_scale": np.ones(1, np.float32)}
     both["model.layers.0.self_attn.k_proj.k_scale"] = np.ones(1, np.float32)
     safetensors.save(path, both)
-    with pytest.raises(InputError, match="layer 0, keys: both 'model.layers.0.self_attn.k_scale' and '.*k_proj.k_scale' give its scale"):
+    message = "layer 0, keys: both 'model.layers.0.self_attn.k_scale' and '.*k_proj.k_scale' give its scale"
+    with pytest.raises(InputError, match=message):
         Ranges([path])
     safetensors.save(path, {"model.layers.0.self_attn.k_scale": np.ones(1, np.float32)}, {"kvq.codes.keys": "i4"})
     (keys, _) = choose(PER_HEAD, PER_HEAD, recording)
@@ -216,9 +223,11 @@ def test_data_without_a_range(rng):
 
 def test_calibrated_on_the_start_clips_later(tmp_path, rng):
     """The whole path: ranges of the first tokens, of a file and of the evaluation's own, are the same."""
-    data = {side: np.repeat(rng.standard_normal((1, heads, 1, 64)), 256, axis=2) for side, heads in (("q", 4), ("k", 2), ("v", 2))}
-    for side in data:
-        data[side] = (data[side] * np.linspace(1, 4, 256)[:, None]).astype(np.float32)
+    growth = np.linspace(1, 4, 256)[:, None]
+    data = {
+        side: (rng.standard_normal((1, heads, 1, 64)) * growth).astype(np.float32)
+        for side, heads in (("q", 4), ("k", 2), ("v", 2))
+    }
     np.savez(tmp_path / "all.npz", **data)
     sides = ["--keys", PER_CHANNEL, "--values", PER_CHANNEL]
     path = tmp_path / "ranges.safetensors"
@@ -241,7 +250,10 @@ def test_calibrated_on_the_start_clips_later(tmp_path, rng):
     [
         (["--keys", PER_HEAD, "--out", "r.npz"], "--out: expected a .safetensors file, found r.npz"),
         (["--out", "r.safetensors"], "expected one policy, by --policy or by --keys and --values, found 0"),
-        (["--keys", PER_HEAD, "--percentile", "20", "--out", "r.safetensors"], "--percentile: expected more than 50, up to 100, found 20"),
+        (
+            ["--keys", PER_HEAD, "--percentile", "20", "--out", "r.safetensors"],
+            "--percentile: expected more than 50, up to 100, found 20",
+        ),
         (["--keys", PER_HEAD, "--search", "0", "--out", "r.safetensors"], "--search: expected at least 1, found 0"),
         (["--keys", "ggml.q8_0", "--out", "r.safetensors"], "policy 'K ggml.q8_0, V 16-bit' has no static range"),
     ],

@@ -70,7 +70,8 @@ def test_output_errors_are_those_of_decoding(keys, rng):
 def test_ranges_of_heads(rng):
     """A policy for each KV head: the figures of a head are those that it has under its own format alone."""
     recording = draw(rng, layers=1)
-    text = f"module attributes {{kvq.policy = #kvq.policy<<side = keys, heads = [0], {I4}>, <side = keys, heads = [1], {PER_CHANNEL}>>}} {{}}"
+    entries = f"<side = keys, heads = [0], {I4}>, <side = keys, heads = [1], {PER_CHANNEL}>"
+    text = f"module attributes {{kvq.policy = #kvq.policy<{entries}>}} {{}}"
     positions = draw_positions(recording.tokens, 40, 0)
     mixed, first, second = (
         measure(recording, choose(named, recording), positions)["layers"][0]["heads"]
@@ -156,9 +157,8 @@ def test_bytes_are_those_of_caches(rng):
 
 def test_times_are_of_all_layers(rng):
     recording = draw(rng, layers=3)
-    mixed = Named(
-        "mixed", f"module attributes {{kvq.policy = #kvq.policy<<{I4}>, <layers = [1], format = #kvq.format<codes = none>>>}} {{}}"
-    )
+    entries = f"<{I4}>, <layers = [1], format = #kvq.format<codes = none>>"
+    mixed = Named("mixed", f"module attributes {{kvq.policy = #kvq.policy<{entries}>}} {{}}")
     found = time_step(recording, choose(mixed, recording), 2, seconds=0.01)
     assert found["attentions"] == 3 and found["concurrency"] == 2
     assert 0 < found["fused_microseconds"] < 1e6 and 0 < found["unfused_microseconds"] < 1e6
@@ -212,7 +212,8 @@ def test_csv(finished):
         assert row["policy"] == policy["name"]
         assert float(row["output_error_both"]) == policy["attention"]["output_error_both"]
         assert float(row["retained_bytes_per_token"]) == policy["systems"]["retained_bytes_per_token"]
-    assert float(rows["layers"][3]["attention_kl_max"]) == result["policies"][0]["attention"]["layers"][3]["attention_kl_max"]
+    layer = result["policies"][0]["attention"]["layers"][3]
+    assert float(rows["layers"][3]["attention_kl_max"]) == layer["attention_kl_max"]
 
 
 def test_html_stands_alone(finished):
@@ -274,7 +275,10 @@ def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
         (["--threads", "0"], "--threads: expected at least 1, found 0"),
         (["--seed", "-1"], "--seed: expected at least 0, found -1"),
         (["--fixture", "heavy"], "--fixture: unknown fixture 'heavy', nearest: heavy-tails"),
-        (["--fixture", "heavy-tails", "--text", "x"], "--text: expected none beside --tensors and --fixture, which have no text"),
+        (
+            ["--fixture", "heavy-tails", "--text", "x"],
+            "--text: expected none beside --tensors and --fixture, which have no text",
+        ),
         (["--recent", "32"], "--recent: expected --keys or --values beside it"),
         (["--tensors", "none.npz"], "cannot read none.npz: No such file or directory"),
         (["--policy", "none.mlir"], "--policy: cannot read none.mlir: No such file or directory"),

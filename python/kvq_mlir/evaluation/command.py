@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from ..bench_timing import plural
 from ..fixtures import FIXTURES
 from ..model import EXPECTED_HEADER, Model, find_model
 from ..policy import Choice
@@ -136,7 +137,7 @@ def check_common(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     check_common(arguments)
     if arguments.dump is not None and not arguments.tensors:
-        raise InputError("--dump: expected --tensors beside it, with the queries, and the exact keys and values if there are")
+        raise InputError("--dump: expected --tensors beside it: queries, and the exact keys and values if there are")
     for name in ("queries", "concurrency", "splits", "calibrate_tokens"):
         number = getattr(arguments, name)
         if number is not None and number < 1:
@@ -272,7 +273,8 @@ def evaluate(arguments: argparse.Namespace) -> dict:
 
 def _meaning(result: dict) -> str:
     text = (
-        "B/token: bytes that hold tokens, of all layers, keys and values, by token. score: error of q·k, each row less its mean. "
+        "B/token: bytes that hold tokens, of all layers, keys and values, by token. score: error of q·k, each row less its "
+        "mean. "
         "attn KL: of attention's weights. out: attention's output with one side quantized, or both. All of "
         f"{len(result['positions'])} queries of each layer and head, as they find the caches in decoding."
     )
@@ -280,7 +282,7 @@ def _meaning(result: dict) -> str:
         text += " perplexity, token KL, same top: of a whole pass, KL and likeliest token against 16-bit caches."
     if "fused_microseconds" in result["policies"][0]["systems"]:
         text += (
-            f" µs: all attentions of a decode step of {result['concurrency']} sequences, processor time of one thread; "
+            f" µs: all attentions of a decode step of {plural(result['concurrency'], 'sequence')}, processor time of one thread; "
             "unfused rebuilds the caches first."
         )
     return text

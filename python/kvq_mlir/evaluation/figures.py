@@ -196,9 +196,10 @@ def _channels(result: dict) -> Figure:
         side: np.array([np.maximum(np.abs(layer["min"]), np.abs(layer["max"])) for layer in layers])
         for side, layers in result["channels"].items()
     }
-    largest = max(size.max() for size in sizes.values())
-    norm = LogNorm(max(min(size[size > 0].min() for size in sizes.values()), largest / 1e4), largest)
-    worst = int(np.argmax(sizes["keys"].max(axis=1) / np.median(sizes["keys"], axis=1)))
+    largest = max(max(size.max() for size in sizes.values()), LEAST)
+    smallest = min(size[size > 0].min(initial=largest) for size in sizes.values())
+    norm = LogNorm(min(max(smallest, largest / 1e4), largest / 2), largest)
+    worst = int(np.argmax(sizes["keys"].max(axis=1) / np.maximum(np.median(sizes["keys"], axis=1), LEAST)))
     for column, (side, size) in enumerate(sizes.items()):
         image = grid[0, column].imshow(size, aspect="auto", norm=norm, cmap="viridis", interpolation="nearest")
         grid[0, column].set_title(f"{side}: largest magnitude", fontsize=10)
