@@ -211,6 +211,27 @@ def test_files_that_cannot_be(tmp_path):
         Ranges([path]).given(keys, 2, 64)
 
 
+def test_what_plans_are_given(tmp_path, rng):
+    """Arrays as caches take them, by layer and side."""
+    recording = draw(rng)
+    choices = choose(CENTRED, PER_CHANNEL, recording)
+    givens = measure_ranges(recording, choices)
+    path = tmp_path / "given.npz"
+    arrays = {f"{layer}.{side}.{name}": part for (layer, side), given in givens.items() for name, part in given.items()}
+    np.savez(path, **arrays)
+    found = Ranges([path]).givens(choices, recording.kv_heads, recording.head_dim)
+    for place, given in givens.items():
+        assert {name: part.tolist() for name, part in given.items()} == {
+            name: part.tolist() for name, part in found[place].items()
+        }
+    np.savez(path, **{name: part for name, part in arrays.items() if not name.startswith("1.keys")})
+    with pytest.raises(InputError, match=r"layer 1, keys: expected its mean, found none; there are keys of layers \[0\]"):
+        Ranges([path]).givens(choices, recording.kv_heads, recording.head_dim)
+    np.savez(path, means=np.zeros(3))
+    with pytest.raises(InputError, match="expected arrays such as 7.keys.means, found means"):
+        Ranges([path])
+
+
 def test_data_without_a_range(rng):
     recording = draw(rng)
     recording.layers[1].v[1] = 0

@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="static ranges: .safetensors files of `calibrate`, or a checkpoint's files or folder",
+        help="static ranges: .safetensors files of `calibrate`, a checkpoint's files or folder, or given.npz of `plan`",
     )
     ranges.add_argument(
         "--calibrate-tokens", type=int, metavar="N", help="take static ranges from the first N of the tokens"

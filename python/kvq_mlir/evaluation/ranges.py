@@ -27,7 +27,7 @@ from ..given import Given
 from ..policy import Choice
 from ..text import InputError
 from .measure import Givens
-from .recording import Recording
+from .recording import Recording, open_tensors
 from .safetensors import TensorFile, save
 
 _NAMES = tuple(
@@ -65,7 +65,8 @@ def parse_name(name: str) -> list[tuple[int, str, str]]:
 
 
 class Ranges:
-    """What files hold for caches. paths: safetensors files, or folders of them, such as a checkpoint's.
+    """What files hold for caches. paths: safetensors files, or folders of them, such as a checkpoint's; or the one .npz file
+    that `plan` writes beside a policy, of arrays as `Cache` takes them, such as "7.keys.means".
 
     `InputError` for what cannot be read, where no tensor has such a name (with those that were found), and where two give
     the same thing.
@@ -73,8 +74,13 @@ class Ranges:
 
     def __init__(self, paths: Sequence[Path]):
         self.source = ", ".join(map(str, paths))
+        self._as_stored: dict[tuple[int, str], dict[str, np.ndarray]] = {}
         self._entries: dict[tuple[int, str, str], _Entry] = {}
         self.metadata: dict[str, str] = {}
+        if [path.suffix for path in paths] == [".npz"]:
+            self.files = list(paths)
+            self._read_as_stored()
+            return
         self.files = [
             file for path in paths for file in (sorted(path.glob("*.safetensors")) if path.is_dir() else [path])
         ]
@@ -99,6 +105,14 @@ class Ranges:
                 f"{self.source}: expected scales such as model.layers.0.self_attn.k_scale, found {names or 'no tensors'}"
             )
 
+    def _read_as_stored(self) -> None:
+        opened = open_tensors(self.files)
+        for name in opened.names:
+            match = re.fullmatch(r"(\d+)\.(keys|values)\.(\w+)", name)
+            if match is None:
+                raise InputError(f"{self.source}: expected arrays such as 7.keys.means, found {', '.join(opened.names)}")
+            self._as_stored.setdefault((int(match[1]), match[2]), {})[match[3]] = opened.read(name)
+
     def givens(self, choices: Iterable[Choice], kv_heads: int, head_dim: int) -> Givens:
         """For the caches of a policy that ask for something."""
         needed = [choice for choice in choices if _needed(choice.format, kv_heads, head_dim)]
@@ -109,6 +123,8 @@ class Ranges:
         negative, NaN or infinite, of a wrong number, or of other codes than the file says."""
         where = f"{self.source}: layer {choice.layer}, {choice.side}"
         _check_choice(choice, kv_heads, where)
+        if (choice.layer, choice.side) in self._as_stored:
+            return self._as_stored[choice.layer, choice.side]  # the cache checks it, and names layer and side
         codes = self.metadata.get(f"kvq.codes.{choice.side}")
         if codes is not None and codes != choice.format.codes:
             raise InputError(f"{where}: these are ranges for codes = {codes}, expected {choice.format.codes}")
@@ -117,7 +133,7 @@ class Ranges:
             what = file_name(component.name, choice.format)
             entry = self._entries.get((choice.layer, choice.side, what))
             if entry is None:
-                layers = sorted({layer for layer, side, _ in self._entries if side == choice.side})
+                layers = sorted({layer for layer, side, *_ in (*self._entries, *self._as_stored) if side == choice.side})
                 raise InputError(f"{where}: expected its {what}, found none; there are {choice.side} of layers {layers}")
             x = np.asarray(entry.file[entry.name], np.float64)
             given[component.name] = _stored(x, component, what, f"{where}: '{entry.name}'", choice.format)
