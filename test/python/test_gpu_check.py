@@ -50,6 +50,14 @@ def test_all_of_it_on_the_emulator():
     assert found == ways and not any("µs" in line or "WRONG" in line for line in lines)
 
 
+def test_copies_in_bulk(tmp_path, capsys):
+    build.build(tmp_path, [SMALL], [], copies="bulk")
+    kernels = build.load_manifest(tmp_path)["small"]["kernels"].values()
+    assert all("copies=bulk" in kernel["options"] for kernel in kernels)
+    assert main.main(["run", str(tmp_path), "--formats", "int8"]) == 0
+    assert "all outputs are right" in capsys.readouterr().out
+
+
 def test_what_is_wrong_is_said(small, capsys, monkeypatch):
     """A reference that takes codes for unsigned."""
     monkeypatch.setitem(FORMATS["int4"].__dict__, "code_values", [float(code) for code in range(16)])

@@ -108,6 +108,14 @@ static cl::opt<int64_t> queryTile(
     cl::desc("Query tokens in a work item (0: by how many there are; for a GPU "
              "1 where a block's memory holds no more)"),
     cl::init(getDefaults().queryTile), cl::cat(category));
+static cl::opt<kvq::CodeCopies>
+    copies("copies",
+           cl::desc("How codes for tensor cores come to a block's memory:"),
+           cl::values(clEnumValN(kvq::CodeCopies::Async, "async",
+                                 "by cp.async, 16 bytes a lane"),
+                      clEnumValN(kvq::CodeCopies::Bulk, "bulk",
+                                 "by bulk copies, on chips that have them")),
+           cl::init(kvq::CodeCopies::Async), cl::cat(category));
 static cl::opt<int64_t>
     vectorWidth("vector-width",
                 cl::desc("Elements of f32 in a vector register (default: the "
@@ -163,7 +171,21 @@ static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
                                  llvm::Twine(option.getValue()));
 }
 
+/// What is for GPUs, and means nothing on a processor.
+static llvm::Error checkOptionsForCPU() {
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           std::addressof(chips), &ptxVersion, &blockSize, &copies})
+    if (option->getNumOccurrences() != 0)
+      return llvm::createStringError(
+          "--" + option->ArgStr +
+          ": expected with --emit=ptx, cubin, fatbin, header or manifest; it "
+          "is for GPUs");
+  return llvm::Error::success();
+}
+
 static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
+  if (llvm::Error error = checkOptionsForCPU())
+    return error;
   if (!schedules.empty() && vectorWidth.getNumOccurrences() != 0)
     return llvm::createStringError("--vector-width: expected without "
                                    "--schedules, whose entries have one");
@@ -213,7 +235,8 @@ static llvm::Error checkOptionsForGPU() {
     return llvm::createStringError("--openmp: expected with --emit=llvm, "
                                    "asm or obj; a GPU has threads of its own");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &prefetch, &threads, &schedules})
+           &headsInside, &prefetch, &threads, &schedules, &vectorWidth, &target,
+           &cpu, &features})
     if (option->getNumOccurrences() != 0)
       return llvm::createStringError(
           "--" + option->ArgStr +
@@ -238,6 +261,7 @@ static llvm::Error lowerForChip(ModuleOp module, llvm::StringRef chip) {
   options.chip = chip.str();
   options.ptx = ptxVersion;
   options.queryTile = queryTile;
+  options.copies = copies.getValue();
   if (tileTokens.getNumOccurrences() == 0)
     return kvq::lowerForGPUToFit(module, options);
   options.tileTokens = tileTokens;

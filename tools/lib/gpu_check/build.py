@@ -62,16 +62,19 @@ def has_ptxas() -> bool:
     return shutil.which("ptxas", path=os.pathsep.join(folders)) is not None
 
 
-def _compile(path: Path, chip: str, emit: str, splits: int) -> bytes:
-    command = [BUILD / "bin/kvq-compile", path, f"--emit={emit}", f"--chip={chip}"]
+def _compile(path: Path, chip: str, emit: str, splits: int, copies: str) -> bytes:
+    command = [BUILD / "bin/kvq-compile", path, f"--emit={emit}", f"--chip={chip}", f"--copies={copies}"]
     done = subprocess.run([*command, f"--splits={splits}"] if splits else command, capture_output=True)
     if done.returncode:
         raise InputError(f"{path.name}: {done.stderr.decode().strip()}")
     return done.stdout
 
 
-def build(folder: Path, plans: list[Plan], chips: list[str], ptx: bool = False, say: Any = print) -> None:
-    """Writes sources, images of the chips, and the manifest. ptx: that, rather than cubins, as without ptxas."""
+def build(
+    folder: Path, plans: list[Plan], chips: list[str], ptx: bool = False, copies: str = "async", say: Any = print
+) -> None:
+    """Writes sources, images of the chips, and the manifest. ptx: that, rather than cubins, as without ptxas. copies: of
+    codes, "async" or "bulk"."""
     emit = "ptx" if ptx or not has_ptxas() else "cubin"
     if not (BUILD / "bin/kvq-compile").exists():
         raise InputError(f"kvq is not built in {BUILD}: tools/quickstart builds it")
@@ -83,10 +86,10 @@ def build(folder: Path, plans: list[Plan], chips: list[str], ptx: bool = False, 
         built = {}
         for chip in chips if plan.tokens else ():
             image = f"{path.stem}.{chip}.{emit}"
-            (folder / image).write_bytes(_compile(path, chip, emit, kernel.splits))
-            call = json.loads(_compile(path, chip, "manifest", kernel.splits))[chip][kernel.kind]
+            (folder / image).write_bytes(_compile(path, chip, emit, kernel.splits, copies))
+            call = json.loads(_compile(path, chip, "manifest", kernel.splits, copies))[chip][kernel.kind]
             built[chip] = {"image": image, "call": call}
-        options = f"splits={kernel.splits}" if kernel.splits else ""
+        options = f"splits={kernel.splits} copies={copies}" if kernel.splits else f"copies={copies}"
         return {"source": path.name, "function": kernel.kind, "options": options, "built": built}
 
     sources = {(plan.name, kernel.name): source(kernel, plan) for plan in plans for kernel in plan.kernels()}

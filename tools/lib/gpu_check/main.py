@@ -165,6 +165,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     built = commands.add_parser("build", help="compile the kernels into a folder; needs kvq's build")
     built.add_argument("folder", type=Path)
     built.add_argument("--chips", type=_list, default=["sm_90a"], help="with commas (default: sm_90a)")
+    built.add_argument("--copies", choices=("async", "bulk"), default="async", help="of codes (default: async)")
     built.add_argument("--ptx", action="store_true", help="no cubins, PTX: as without ptxas")
     ran = commands.add_parser("run", help="check and time a folder's kernels; needs PyTorch and the CUDA driver")
     ran.add_argument("folder", type=Path)
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     try:
         if options.command == "build":
-            build(options.folder, list(PLANS.values()), options.chips, options.ptx)
+            build(options.folder, list(PLANS.values()), options.chips, options.ptx, options.copies)
             return 0
         if options.command == "run":
             return run(options.folder, options)
