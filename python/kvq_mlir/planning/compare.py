@@ -77,11 +77,11 @@ def measure_rows(
 def table(rows: list[Row], bits: Callable[[int], float]) -> list[str]:
     """A line for each: bits per element, predicted KL, measured KL and its interval, same likeliest token,
     perplexity."""
-    lines = [f"{'bits':>6} {'predicted':>9} {'KL':>8} {'95 %':>17} {'same top':>8} {'perplexity':>10}  policy"]
+    lines = [f"{'bits':>6} {'predicted':>9} {'KL':>8} {'95 %':>19} {'same top':>8} {'perplexity':>10}  policy"]
     for row in rows:
         low, high = row.measured.kl_interval
         lines.append(
-            f"{bits(row.bytes):6.3f} {row.predicted_kl:9.4f} {row.measured.kl:8.4f} {f'{low:.4f}–{high:.4f}':>17} "
+            f"{bits(row.bytes):6.3f} {row.predicted_kl:9.5f} {row.measured.kl:8.5f} {f'{low:.5f} {high:.5f}':>19} "
             f"{row.measured.same_top:8.1%} {row.measured.perplexity:10.3f}  {row.name}"
         )
     return lines

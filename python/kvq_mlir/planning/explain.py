@@ -111,8 +111,8 @@ def measured_text(measured: Measured, source: str) -> str:
     """One sentence."""
     low, high = measured.kl_interval
     return (
-        f"Measured on {len(measured.kl_blocks) * BLOCK:,} tokens of {source}: mean KL {measured.kl:.4f} nats (95 % "
-        f"{low:.4f} to {high:.4f}), same likeliest token {measured.same_top:.1%}, perplexity {measured.perplexity:.3f} "
+        f"Measured on {len(measured.kl_blocks) * BLOCK:,} tokens of {source}: mean KL {measured.kl:.4g} nats (95 % "
+        f"{low:.4g} to {high:.4g}), same likeliest token {measured.same_top:.1%}, perplexity {measured.perplexity:.3f} "
         f"({measured.perplexity_increase:+.2%} of 16-bit)."
     )
 
