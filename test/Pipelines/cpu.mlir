@@ -1,4 +1,4 @@
-// DEFINE: %{others} = '{{[ "](kvq|linalg|tensor|bufferization|memref|affine|scf|cf|func|arith|math|vector|index|ub|builtin)[.]}}'
+// DEFINE: %{others} = '{{[ "{](kvq|linalg|tensor|bufferization|memref|affine|scf|cf|func|arith|math|vector|index|ub|builtin)[.]}}'
 // RUN: kvq-opt %s -kvq-cpu-pipeline | FileCheck %s --implicit-check-not=%{others}
 // RUN: kvq-opt %s -kvq-cpu-pipeline='splits=4 tile-tokens=16 vector-width=4' | FileCheck %s --check-prefixes=CHECK,OPTIONS --implicit-check-not=%{others}
 // RUN: not kvq-opt %s -kvq-cpu-pipeline=splits=-1 2>&1 | FileCheck %s --check-prefix=SPLITS

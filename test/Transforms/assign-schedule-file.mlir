@@ -10,12 +10,13 @@
 // GIVEN: schedule = #kvq.schedule<tile = 16, splits = 2, heads_inside = 0, vector_width = 4, prefetch = 1>
 // OTHER: schedule = #kvq.schedule<tile = 64,
 
-// So do pipelines.
+// So do pipelines: with vectors of four, as the entry says, and not of eight.
 // RUN: kvq-opt %t/op.mlir "-kvq-tile-pipeline=schedules=%t/good.json cpu=znver3" | FileCheck %s --check-prefix=PIPELINE
-// RUN: kvq-opt %t/op.mlir "-kvq-cpu-pipeline=schedules=%t/good.json cpu=znver3" | FileCheck %s --check-prefix=PIPELINE
+// RUN: kvq-opt %t/op.mlir "-kvq-cpu-pipeline=schedules=%t/good.json cpu=znver3" | FileCheck %s --check-prefix=CPU --implicit-check-not='vector<8xf32>'
 // RUN: kvq-opt %t/op.mlir "-kvq-cpu-pipeline=schedules=%t/good.json cpu=znver4" | FileCheck %s --check-prefix=OTHER-CPU
 // PIPELINE: kvq.schedule = #kvq.schedule<vector_width = 4, prefetch = 1>
-// OTHER-CPU: kvq.schedule = #kvq.schedule<prefetch = 1>
+// CPU: vector<4xf32>
+// OTHER-CPU: vector<8xf32>
 
 // RUN: not kvq-opt %t/op.mlir "-kvq-assign-schedule=file=%t/good.json" 2>&1 | FileCheck %s --check-prefix=NO-CPU
 // NO-CPU: error: kvq-assign-schedule: expected a cpu whose entries of the file hold, got none

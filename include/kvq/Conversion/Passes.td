@@ -154,6 +154,7 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     (`token_major` caches, `heads_inside`), each head prefetches its share of the rows
     of all heads that come next. Of rows in pages the page of the next tile is looked
     up. Rows that groups of several tokens place otherwise are left to the processor.
+    The function loses its schedule (`kvq.schedule`), which no later pass goes by.
 
     Of test/Conversion/KVQToVector/prefetch-tiles.mlir, abridged:
 

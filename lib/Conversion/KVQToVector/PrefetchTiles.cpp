@@ -193,8 +193,11 @@ struct PrefetchTilesPass : kvq::impl::PrefetchTilesPassBase<PrefetchTilesPass> {
   void runOnOperation() override {
     int64_t ahead = distance;
     if (auto schedule =
-            getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName))
+            getOperation()->getAttrOfType<ScheduleAttr>(kScheduleAttrName)) {
       ahead = schedule.getPrefetch().value_or(ahead);
+      // No later pass reads it, and tools without kvq would refuse it.
+      getOperation()->removeAttr(kScheduleAttrName);
+    }
     if (ahead < 0) {
       emitError(getOperation()->getLoc())
           << "kvq-prefetch-tiles: expected a distance of at least 0 tiles, got "
