@@ -53,6 +53,19 @@ if ptxas:
 if ptxas and find_tool("fatbinary"):
     config.available_features.add("fatbinary")
 
+# MLIR's own driver, which kvq's plugin is loaded into. Without instrumentation it
+# cannot load a plugin that has some.
+stock_mlir_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
+if os.path.exists(stock_mlir_opt) and "-fsanitize=" not in config.cxx_flags:
+    config.available_features.add("stock-mlir-opt")
+config.substitutions.append(("%stock_mlir_opt", stock_mlir_opt))
+kvq_plugin = os.path.join(config.kvq_build_dir, "lib", "libKVQPlugin.so")
+config.substitutions.append(("%kvq_plugin", kvq_plugin))
+
+# The decode step that README and docs show.
+decode = os.path.join(config.kvq_source_dir, "docs", "examples", "decode.mlir")
+config.substitutions.append(("%decode", decode))
+
 # --- sanitizers ---------------------------------------------------------------
 
 if "-fsanitize=address" in config.cxx_flags:

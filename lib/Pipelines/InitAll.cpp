@@ -14,6 +14,7 @@ using namespace mlir;
 void kvq::registerAllDialects(DialectRegistry &registry) {
   registry.insert<KVQDialect>();
   registerBufferizableOps(registry);
+  registerUpstreamInterfaces(registry);
 }
 
 void kvq::registerAllPasses() {

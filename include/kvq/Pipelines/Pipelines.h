@@ -217,6 +217,12 @@ void buildNVVMPipeline(OpPassManager &pm, const NVVMPipelineOptions &options);
 
 void registerPipelines();
 
+/// Registers the interfaces that pipelines need of MLIR's own ops, by which
+/// those bufferize, tile, free buffers, bound values, and become code of
+/// kernels. A host may register some of them as well, as
+/// `mlir::registerAllDialects` does.
+void registerUpstreamInterfaces(DialectRegistry &registry);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_PIPELINES_PIPELINES_H
