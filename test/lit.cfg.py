@@ -39,7 +39,9 @@ def find_tool(name):
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-# The compilers of this build, for headers that are written.
+# This build, to be installed, and its compilers, for headers that are written and
+# programs outside the tree.
+config.substitutions.append(("%kvq_build_dir", config.kvq_build_dir))
 config.substitutions.append(("%c_compiler", config.c_compiler))
 config.substitutions.append(("%cxx_compiler", config.cxx_compiler))
 
