@@ -84,6 +84,31 @@ SHIFT_ROPE = (
     f"rope(%t, %t : {TABLE}, {TABLE}) into(%k : {AFTER_ROPE}) {{{{rope_style = #kvq.rope_style<{{0}}>}}}} -> {AFTER_ROPE}",
     f"%0 : {AFTER_ROPE}",
 )
+APPEND_ROPE = (
+    f"%x: tensor<1x2x?x64xf16>, %k: {AFTER_ROPE}, %n: tensor<1xi64>, %t: {TABLE}",
+    f"%0 = kvq.append ins(%x : tensor<1x2x?x64xf16>) lengths(%n : tensor<1xi64>) rope(%t, %t : {TABLE}, {TABLE}) "
+    f"into(%k : {AFTER_ROPE}) {{{{rope_style = #kvq.rope_style<{{0}}>}}}} -> {AFTER_ROPE}",
+    f"%0 : {AFTER_ROPE}",
+)
+SEGMENTS = "!kvq.cache<1x2x128x128xf16, #kvq.segments<[0:64] = #kvq.format<codes = i8, group = [1, 32], scale = f16>, [64:128] = none>>"
+APPEND_SEGMENT = (
+    f"%x: tensor<1x2x?x128xf16>, %k: {SEGMENTS}, %n: tensor<1xi64>, %t: {TABLE}",
+    f"%0 = kvq.append ins(%x : tensor<1x2x?x128xf16>) lengths(%n : tensor<1xi64>) rope(%t, %t : {TABLE}, {TABLE}) "
+    f"into(%k : {SEGMENTS}) {{{{rope_segment = {{0}}}}}} -> {SEGMENTS}",
+    f"%0 : {SEGMENTS}",
+)
+SAME_SEGMENTS = SEGMENTS.replace("none", "#kvq.format<codes = i8, group = [1, 32], scale = f16>")
+SEGMENT = "!kvq.cache<1x2x128x64xf16, #kvq.format<codes = i8, group = [1, 32], scale = f16>>"
+EXTRACT_SEGMENT = (
+    f"%c: {SAME_SEGMENTS}",
+    f"%0 = kvq.extract_segment %c[{{0}}] : {SAME_SEGMENTS} -> {SEGMENT}",
+    f"%0 : {SEGMENT}",
+)
+INSERT_SEGMENT = (
+    f"%s: {SEGMENT}, %c: {SAME_SEGMENTS}",
+    f"%0 = kvq.insert_segment %s into %c[{{0}}] : {SEGMENT} into {SAME_SEGMENTS}",
+    f"%0 : {SAME_SEGMENTS}",
+)
 PARTIAL = (
     "%q: tensor<2x64xf32>, %c: !c, %b: index, %lo: index, %hi: index, %f: index, %m: tensor<2xf32>, %s: tensor<2xf32>",
     "%0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<2x64xf32>, !c, !c) at [%b, %b] tokens [%lo to %hi] "
@@ -207,6 +232,10 @@ OP_ATTRIBUTES = {
     ),
     "attention.rope_style": (ATTENTION_ROPE, "half", "interleaved", TILE),
     "partial_attention.rope_style": (PARTIAL_ROPE, "half", "interleaved", "func.func(kvq-decompose-attention)"),
+    "append.rope_style": (APPEND_ROPE, "half", "interleaved", "kvq-expand-caches"),
+    "append.rope_segment": (APPEND_SEGMENT, "0", "1", TILE),
+    "extract_segment.segment": (EXTRACT_SEGMENT, "0", "1", "kvq-expand-caches"),
+    "insert_segment.segment": (INSERT_SEGMENT, "0", "1", "kvq-expand-caches"),
     "shift.rope_style": (SHIFT_ROPE, "half", "interleaved", "kvq-expand-caches"),
     "partial_attention.query_codes": (
         *(PARTIAL, REGIONS.format("codes", "codes", 8), REGIONS.format("codes", "codes", "8, query_codes = i16")),
@@ -285,7 +314,7 @@ def attributes_in_td() -> set[str]:
     """ "op.attribute" of each op of the dialect."""
     text = "".join((ROOT / f"include/kvq/IR/KVQ{level}Ops.td").read_text() for level in ("Value", "Cache", "Tile"))
     arguments = re.compile(r"let arguments = \(ins(.*?)\);", re.DOTALL)
-    attribute = re.compile(r'(?:Attr\w*(?:<\[?[\w, "]+\]?>+)?|FormatInterface|Prop\w*):\$(\w+)')
+    attribute = re.compile(r'(?:Attr\w*[<>\[\]\w, "]*|FormatInterface|Prop\w*):\$(\w+)')
     (shared,) = (attribute.findall(arguments.search(text[text.index("class KVQ_ValueOp") :])[1]),)
     found = set()
     for definition in re.split(r"\ndef ", text)[1:]:
