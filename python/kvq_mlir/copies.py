@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .checks import check_indices
 from .compiler import kernel
 from .ir import reorder as _reorder_ir
 
@@ -20,7 +22,7 @@ def copy_sequences(cache: Cache, sources: list[int]) -> None:
         copy_from(cache, cache, ready)
         moves = {b: source for b, source in moves.items() if b not in ready}
     if moves:  # in cycles: each sequence waits for another
-        spare = _make_spare(cache)
+        spare = _make_like(cache, 1, cache.capacity)
         while moves:
             _rotate(cache, moves, spare)
 
@@ -56,12 +58,24 @@ def copy_from(
     compiled.invoke("reorder", (*cache._arrays, sources, *counts, *tables, *target._arrays))
 
 
-def _make_spare(cache: Cache) -> Cache:
-    """An empty cache for one sequence of `cache`."""
+def select(cache: Cache, indices: Sequence[int], capacity: int) -> Cache:
+    """A cache of its own, of another capacity, whose sequence i is a copy of sequence indices[i] of `cache`, which has no
+    pages."""
+    sources = check_indices(cache, indices)
+    target = _make_like(cache, len(sources), capacity)
+    copy_from(target, cache, dict(enumerate(sources)))
+    target._lengths[:], target._flushed[:] = cache._lengths[sources], cache._flushed[sources]
+    for ring, source in zip(target._rings, cache._rings, strict=True):
+        ring.lost[:] = source.lost[sources]
+    return target
+
+
+def _make_like(cache: Cache, batch: int, capacity: int) -> Cache:
+    """An empty cache for `batch` sequences of what `cache` keeps."""
     return type(cache)(
-        1,
+        batch,
         cache.kv_heads,
-        cache.capacity,
+        capacity,
         cache.head_dim,
         cache.format,
         cache.dtype,
@@ -74,6 +88,8 @@ def _make_spare(cache: Cache) -> Cache:
         keep_first=cache.keep_first,
         token_major=cache.token_major,
         given=cache._given,
+        side=cache.side,
+        name=cache.name,
         device=cache.device,
     )
 

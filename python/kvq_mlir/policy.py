@@ -9,6 +9,7 @@ from pathlib import Path
 from . import _kvq
 from .cache import Cache
 from .cache_types import SIDES, assign_layout, cache_type
+from .devices import Device
 from .format import Format, Segments
 from .given import Given
 
@@ -75,10 +76,11 @@ class Choice:
         *,
         given: Given | None = None,
         name: str | None = None,
+        device: str | Device | None = None,
     ) -> Cache:
-        """An empty cache of these heads; given and name as `Cache` takes them."""
+        """An empty cache of these heads; given, name and device as `Cache` takes them."""
         first, end = self.heads
-        kept = self.windows | self.storage | {"side": self.side, "given": given, "name": name}
+        kept = self.windows | self.storage | {"side": self.side, "given": given, "name": name, "device": device}
         return Cache(batch, end - first, capacity, head_dim, self.format, dtype, **kept)
 
 

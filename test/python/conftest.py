@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -17,3 +18,15 @@ def fresh_rng() -> np.random.Generator:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return fresh_rng()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "torch: needs torch and transformers, which `tools/check --torch` installs")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
+    skip = pytest.mark.skip(reason=f"optional packages are missing: pip install {' '.join(missing)}")
+    for item in items:
+        if missing and item.get_closest_marker("torch"):
+            item.add_marker(skip)

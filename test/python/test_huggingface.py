@@ -1,8 +1,7 @@
-"""Models of transformers, random and tiny, against the library's own passes. Skipped without torch and transformers."""
+"""Models of transformers, random and tiny, against the library's own passes. With `tools/check --torch`."""
 
 import json
 import math
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,10 +14,6 @@ from kvq_mlir.model import exact_attention
 from kvq_mlir.text import InputError
 from test_model import PLAGUE_YEAR
 
-needs_transformers = pytest.mark.skipif(
-    any(find_spec(package) is None for package in huggingface.PACKAGES),
-    reason="optional packages are missing: pip install torch transformers",
-)
 SIZES = dict(
     **dict(hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2),
     **dict(head_dim=32, vocab_size=300, max_position_embeddings=256),
@@ -55,7 +50,7 @@ def own_logits(folder: Path, ids: np.ndarray) -> np.ndarray:
         return model(torch.from_numpy(ids[None])).logits[0].numpy()
 
 
-@needs_transformers
+@pytest.mark.torch
 @pytest.mark.parametrize("kind", huggingface.MODEL_TYPES)
 def test_passes_are_the_librarys(kind, tmp_path):
     folder = make(kind, tmp_path)
@@ -78,7 +73,7 @@ def test_passes_are_the_librarys(kind, tmp_path):
     assert np.array_equal(found[-1].argsort()[-3:], expected[-1].argsort()[-3:])
 
 
-@needs_transformers
+@pytest.mark.torch
 def test_evaluation(tmp_path):
     folder = make("qwen2", tmp_path / "model")
     (tmp_path / "text.txt").write_text(PLAGUE_YEAR, encoding="utf-8")
@@ -96,7 +91,7 @@ def test_evaluation(tmp_path):
     assert policy["model"]["exact_perplexity"] == pytest.approx(math.exp(losses.mean()), rel=0.02)
 
 
-@needs_transformers
+@pytest.mark.torch
 def test_models_that_cannot_be(tmp_path):
     with pytest.raises(InputError, match="unsupported attention: expected a model of llama, .*, found gemma2"):
         huggingface.HuggingFaceModel(make("gemma2", tmp_path / "gemma"), 64)

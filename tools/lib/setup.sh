@@ -8,6 +8,8 @@ REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LLVM=/usr/lib/llvm-22
 VENV=$REPO/.venv
 REQUIREMENTS=$REPO/python/requirements.txt
+VENV_TORCH=$REPO/.venv-torch # of tools/check --torch
+REQUIREMENTS_TORCH=$REPO/python/requirements-torch.txt
 
 # Debian's own python3, not whichever comes first on PATH: python3-dev brings
 # the headers of this one, which the extension module needs.
@@ -139,6 +141,35 @@ ensure_venv() {
     -r "$REQUIREMENTS" </dev/null ||
     die "could not install the Python packages of python/requirements.txt"
   printf '%s\n' "$stamp" >"$VENV/kvq-stamp"
+}
+
+venv_torch_stamp() {
+  printf '%s\n' "$VENV_TORCH"
+  "$PYTHON" --version
+  cat "$REQUIREMENTS" "$REQUIREMENTS_TORCH" | sha256sum
+}
+
+# An environment with PyTorch, beside .venv, whose packages it has too.
+ensure_venv_torch() {
+  local stamp index=https://download.pytorch.org/whl/cpu pip
+  stamp=$(venv_torch_stamp)
+  if [[ -f $VENV_TORCH/kvq-stamp && $(<"$VENV_TORCH/kvq-stamp") == "$stamp" ]]; then
+    note ".venv-torch is up to date"
+    return
+  fi
+  note "installing python/requirements-torch.txt into .venv-torch"
+  "$PYTHON" -m venv --clear "$VENV_TORCH" ||
+    die "could not create the virtual environment $VENV_TORCH"
+  pip=("$VENV_TORCH/bin/python" -m pip install --quiet --no-input)
+  "${pip[@]}" --no-deps -r "$REQUIREMENTS" </dev/null ||
+    die "could not install the Python packages of python/requirements.txt"
+  # A wheel for processors is a tenth of the size of one for GPUs.
+  "${pip[@]}" --retries 1 --index-url "$index" "$(grep '^torch==' "$REQUIREMENTS_TORCH")" \
+    </dev/null 2>/dev/null ||
+    note "$index cannot be reached: installing PyTorch with its CUDA libraries"
+  "${pip[@]}" -r "$REQUIREMENTS_TORCH" </dev/null ||
+    die "could not install the Python packages of python/requirements-torch.txt"
+  printf '%s\n' "$stamp" >"$VENV_TORCH/kvq-stamp"
 }
 
 # --- build --------------------------------------------------------------------
