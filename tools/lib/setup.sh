@@ -149,9 +149,11 @@ venv_torch_stamp() {
   cat "$REQUIREMENTS" "$REQUIREMENTS_TORCH" | sha256sum
 }
 
-# An environment with PyTorch, beside .venv, whose packages it has too.
+# An environment with PyTorch, beside .venv, whose packages it has too. A wheel
+# for processors is a tenth of the size of one for GPUs: KVQ_TORCH_INDEX may name
+# an index that has such.
 ensure_venv_torch() {
-  local stamp index=https://download.pytorch.org/whl/cpu pip
+  local stamp pip
   stamp=$(venv_torch_stamp)
   if [[ -f $VENV_TORCH/kvq-stamp && $(<"$VENV_TORCH/kvq-stamp") == "$stamp" ]]; then
     note ".venv-torch is up to date"
@@ -163,10 +165,10 @@ ensure_venv_torch() {
   pip=("$VENV_TORCH/bin/python" -m pip install --quiet --no-input)
   "${pip[@]}" --no-deps -r "$REQUIREMENTS" </dev/null ||
     die "could not install the Python packages of python/requirements.txt"
-  # A wheel for processors is a tenth of the size of one for GPUs.
-  "${pip[@]}" --retries 1 --index-url "$index" "$(grep '^torch==' "$REQUIREMENTS_TORCH")" \
-    </dev/null 2>/dev/null ||
-    note "$index cannot be reached: installing PyTorch with its CUDA libraries"
+  if [[ ${KVQ_TORCH_INDEX:-} ]]; then
+    "${pip[@]}" --index-url "$KVQ_TORCH_INDEX" "$(grep '^torch==' "$REQUIREMENTS_TORCH")" </dev/null ||
+      die "could not install PyTorch from KVQ_TORCH_INDEX=$KVQ_TORCH_INDEX"
+  fi
   "${pip[@]}" -r "$REQUIREMENTS_TORCH" </dev/null ||
     die "could not install the Python packages of python/requirements-torch.txt"
   printf '%s\n' "$stamp" >"$VENV_TORCH/kvq-stamp"
