@@ -375,17 +375,21 @@ class Cache(Placed):
         kinds = {name: name.partition(".")[0] for name in self._storage if name not in self._given}
         return [self._storage[name] for name, kind in kinds.items() if kind not in ("first", "recent")]
 
-    def truncate(self, lengths: int | Sequence[int]) -> None:
+    def truncate(self, lengths: int | Sequence[int], window: int | None = None) -> None:
         """Drops the newest tokens: each sequence keeps at most its first `lengths` (one number, or one per sequence).
 
         Within the exact tail, tokens dropped leave no trace in what later appends store. A deeper cut leaves fewer
         exact tokens than the window holds, until appends have filled it again; with groups of several tokens it has to
-        lie on the border of a group. A ring cannot go back to tokens that it has written over. Raises `Error`, a
-        ValueError, with what was expected and found, and changes nothing then.
+        lie on the border of a group. A ring cannot go back to tokens that it has written over.
+        window: of a ring, how many of the newest tokens have to be left, where attention will see no more; tokens before
+        them are then whatever the ring holds in their places. Default: as many as the ring keeps.
+        Raises `Error`, a ValueError, with what was expected and found, and changes nothing then.
         """
         kept = check_lengths(self, lengths)
+        if window is not None and (self.ring is None or window < 1):
+            raise _kvq.Error(f"expected a window of at least 1 token of a ring, got {window} with ring = {self.ring}")
         for b, length in enumerate(kept.tolist()):
-            check_border(self, b, length)
+            check_border(self, b, length, window)
         self._lengths[:], self._flushed[:] = self._counts_within(kept)
         if self._pages is not None:
             self._pages.release(self._stored)

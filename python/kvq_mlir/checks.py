@@ -143,9 +143,9 @@ def check_lengths(cache: Cache, lengths: int | Sequence[int]) -> np.ndarray:
     return kept
 
 
-def check_border(cache: Cache, b: int, length: int) -> None:
+def check_border(cache: Cache, b: int, length: int, window: int | None = None) -> None:
     """`Error` if sequence b cannot be cut to `length` tokens: a group of several has one scale, and a ring has not all
-    tokens."""
+    tokens, of which the newest `window` are needed, or by default as many as it keeps."""
     n, quantized = cache.format.tokens, length - cache.exact_first
     if 0 < quantized < cache._flushed[b] and quantized % n:
         border = length - quantized % n
@@ -155,4 +155,4 @@ def check_border(cache: Cache, b: int, length: int) -> None:
         )
     if length < cache._lengths[b]:
         for ring in cache._rings:
-            ring.check_cut(b, length)
+            ring.check_cut(b, length, window)

@@ -28,18 +28,20 @@ class Ring:
         )
         self.lost = np.zeros(batch, np.int64)
 
-    def oldest(self, lengths: np.ndarray) -> np.ndarray:
-        """The oldest token beside the first ones that sequences of these lengths hold."""
-        return np.maximum(self.keep_first, lengths - self.newest)
+    def oldest(self, lengths: np.ndarray, window: int | None = None) -> np.ndarray:
+        """The oldest token beside the first ones that sequences of these lengths hold, of the newest `window` if given."""
+        newest = self.newest if window is None else min(window, self.newest)
+        return np.maximum(self.keep_first, lengths - newest)
 
     def advance(self, lengths: np.ndarray, flushed: np.ndarray) -> None:
         """Sequences have come to hold so many tokens, and so many quantized ones."""
         stored = lengths if self._is_exact else flushed
         np.maximum(self.lost, stored - self.rows, out=self.lost)
 
-    def check_cut(self, b: int, length: int) -> None:
-        """`Error` if sequence b, cut to `length` tokens, would hold some that have been written over."""
-        oldest, lost = int(self.oldest(np.array(length))), int(self.lost[b]) + self._exact_first
+    def check_cut(self, b: int, length: int, window: int | None = None) -> None:
+        """`Error` if sequence b, cut to `length` tokens, would hold some, among the newest `window` if given, that have
+        been written over."""
+        oldest, lost = int(self.oldest(np.array(length), window)), int(self.lost[b]) + self._exact_first
         if length > self._exact_first + self.kept and oldest < lost:
             raise _kvq.Error(
                 f"sequence {b}: {length} tokens would go back to token {oldest}, but the ring has written over all "

@@ -218,3 +218,26 @@ def test_attention_needs_the_same_ring_and_its_queries_in_it(rng):
     with pytest.raises(kvq.Error, match="6 queries beside keep_first = 3 need a ring of at least 9 tokens, got 8"):
         kvq.attention(noise(rng, 1, 6), cache, cache)
     kvq.attention(noise(rng, 1, 5), cache, cache)
+
+
+@pytest.mark.parametrize("fmt", (EXACT, I4))
+def test_cuts_that_leave_a_window(fmt, rng):
+    """A ring of 8 tokens more than the window goes 8 tokens back, and attention within the window misses nothing."""
+    window = 12
+    ring, plain = cache_of(fmt, ring=2 + window + 8, keep_first=2), cache_of(fmt)
+    for tokens, kept in ((40, 32), (5, 34), (8, 34), (6, 40)):
+        x = noise(rng, 1, tokens)
+        for cache in (ring, plain):
+            cache.append(x)
+        ring.truncate(kept, window)
+        plain.truncate(kept)
+        assert ring.lengths.tolist() == [kept]
+        q = noise(rng, 1, 1)
+        found, expected = (kvq.attention(q, cache, cache, window=window) for cache in (ring, plain))
+        assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
+    ring.append(noise(rng, 1, 8))  # 48: tokens before 28 are gone
+    message = "sequence 0: 39 tokens would go back to token 27, but the ring has written over all before 28 except"
+    with pytest.raises(kvq.Error, match=message):
+        ring.truncate(39, window)
+    with pytest.raises(kvq.Error, match="expected a window of at least 1 token of a ring, got 12 with ring = None"):
+        plain.truncate(3, window)

@@ -222,6 +222,26 @@ def test_crop(policy, models, rng):
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("kind", ("mistral", "qwen2"))
+def test_crop_within_windows(kind, models, rng):
+    """Beyond a full window and a full ring, of the few tokens that drafts have."""
+    model = models(kind)
+    steps = [(draw(rng, 2, int(count)), int(count * rng.uniform())) for count in (120, 7, 1, 63, 30, 5, 8)]
+    steps[0] = steps[0][0], 0
+    found = []
+    for make in (own_cache, kvq_cache):
+        cache = make(model)
+        outs = logits(model, [steps[0][0]], cache)
+        cache.activate_past_recording()  # what the library needs to crop
+        for ids, dropped in steps[1:]:
+            outs += logits(model, [ids], cache)
+            cache.crop(-dropped)
+        found.append(outs)
+        assert cache.get_seq_length() == sum(ids.shape[1] - dropped for ids, dropped in steps)
+    check_close(found[1], found[0])
+
+
+@pytest.mark.torch
 def test_crops_that_cannot_be(models, rng):
     model = models("llama")
     cache = kvq_cache(model, (PER_CHANNEL, I4))
@@ -236,21 +256,20 @@ def test_crops_that_cannot_be(models, rng):
         cache.crop(5)
     model = models("mistral")
     cache = kvq_cache(model)
-    assert not cache.is_croppable
     logits(model, [draw(rng, 1, 300)], cache)
-    with pytest.raises(kvq.Error, match="layer 0, keys: sequence 0: 200 tokens would go back to token .* written over"):
+    with pytest.raises(kvq.Error, match="layer 0, keys: sequence 0: 200 tokens would go back to token 180, .* before 216"):
         cache.crop(-100)
     assert cache.get_seq_length() == 300
 
 
 @pytest.mark.torch
-def test_assisted_generation(models, rng):
+@pytest.mark.parametrize("kind", ("llama", "mistral"))
+def test_assisted_generation(kind, models, rng):
     """Drafts from the prompt, of which the cache drops what the model rejects."""
-    model = models("llama")
+    model = models(kind)
     ids = draw(rng, 1, 20).repeat(1, 3)
-    check_same_tokens(
-        model, ids, (lambda: own_cache(model), lambda: kvq_cache(model)), output_scores=True, prompt_lookup_num_tokens=4
-    )
+    caches = (lambda: own_cache(model), lambda: kvq_cache(model))
+    check_same_tokens(model, ids, caches, prompt_lookup_num_tokens=4)
 
 
 @pytest.mark.torch
@@ -275,7 +294,7 @@ def test_half_precision(element, models, rng):
     model = copy.deepcopy(models("qwen2")).to(getattr(torch, element))
     parts = [draw(rng, 2, 40), draw(rng, 2, 1)]
     expected = logits(model, parts, own_cache(model))
-    cache = kvq_cache(model)
+    cache = kvq_cache(model, threads=2)
     found = logits(model, parts, cache)
     assert found[0].dtype == getattr(torch, element)
     assert cache.layers[0].caches[0].dtype == {"float16": "f16", "bfloat16": "bf16"}[element]
@@ -324,7 +343,7 @@ def test_policies(models, rng):
     policy = kvq.Policy(f"module attributes {{kvq.policy = #kvq.policy<{of_head}, {of_layer}>}} {{}}")
     cache = kvq_cache(model, policy)
     check_close(logits(model, [ids], cache), exact)
-    assert [len(layer.caches) for layer in cache.layers] == [4, 4, 2]  # heads that are kept alike are not cut
+    assert [len(layer.caches) for layer in cache.layers] == [4, 4, 2]  # heads kept alike are not cut
     windows = kvq_cache(model, PER_CHANNEL, exact_first=8, recent=32)
     check_close(logits(model, [ids], windows), exact)
     texts = kvq_cache(model, (f"{PER_CHANNEL}; residual = 48", f"{I4}; recent = 40"))
@@ -348,6 +367,8 @@ def test_max_length(models, rng):
     with pytest.raises(kvq.Error, match="expected at most max_length = 70 tokens, got 71"):
         logits(model, [draw(rng, 1, 11)], cache)
     assert cache.get_seq_length() == 60
+    with pytest.raises(kvq.Error, match=r"layer 0: expected keys of shape \[1, 2, tokens, 32\], got \[2, 2, 3, 32\]"):
+        logits(model, [draw(rng, 2, 3)], cache)
     logits(model, [draw(rng, 1, 10)], cache)
     assert cache.nbytes == size and cache.get_max_length() == 70
 
@@ -459,8 +480,13 @@ def test_options_that_cannot_be(models, rng):
     assert model.config._attn_implementation == "sdpa"  # nothing has changed
     with pytest.raises(kvq.Error, match="torch.export and compiled graphs need a static cache"):
         kvq_cache(model).early_initialization(1, 2, 32, None, None)
-    with pytest.raises(kvq.Error, match="output_attentions = False"):
-        logits(model, [draw(rng, 1, 4)], kvq_cache(model), output_attentions=True)
+    for option, message in (
+        (dict(output_attentions=True), "output_attentions = False"),
+        (dict(is_causal=False), "expected causal attention"),
+        (dict(position_bias=0), "expected scores without position_bias"),
+    ):
+        with pytest.raises(kvq.Error, match=message):
+            logits(model, [draw(rng, 1, 4)], kvq_cache(model), **option)
 
 
 def test_missing_packages(monkeypatch):

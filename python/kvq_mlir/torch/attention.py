@@ -78,13 +78,14 @@ def kvq_attention(
         )
     if dropout:
         raise _kvq.Error(f"unsupported attention: expected no dropout, got {dropout}: call model.eval()")
-    if options.get("position_bias") is not None:
-        raise _kvq.Error("unsupported attention: expected scores without a position bias")
+    for name in ("position_bias", "s_aux"):
+        if options.get(name) is not None:
+            raise _kvq.Error(f"unsupported attention: expected scores without {name}")
     if options.get("output_attentions"):
         raise _kvq.Error("expected output_attentions = False: fused attention has no weights to show")
     if options.get("is_causal") is False or not getattr(module, "is_causal", True):
         raise _kvq.Error("unsupported attention: expected causal attention")
-    out = key.layer.attend(query, attention_mask, scaling, options.get("softcap"), options.get("s_aux"))
+    out = key.layer.attend(query, attention_mask, scaling, options.get("softcap"))
     if torch.is_grad_enabled() and query.requires_grad:
         out = _WithoutGradient.apply(out, query)
     return out.transpose(1, 2).contiguous(), None

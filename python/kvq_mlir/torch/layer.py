@@ -107,9 +107,8 @@ class KvqLayer(CacheLayerMixin):
 
     @property
     def is_croppable(self) -> bool:
-        """Whether any number of the newest tokens can be dropped: a ring writes over older ones, and groups of several
-        tokens stay whole."""
-        return self.window is None and all(
+        """Whether each of the newest tokens can be dropped, with a window those of a step: groups of several stay whole."""
+        return all(
             choice.format.tokens == 1 and choice.residual is None for pair in self._choices for choice in pair
         )
 
@@ -138,6 +137,11 @@ class KvqLayer(CacheLayerMixin):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         self._store_pending()
+        for what, x in (("keys", key_states), ("values", value_states)):
+            expected = self._heads[0].keys.batch, self._heads[-1].end, self._settings.head_dim
+            if (*x.shape[:2], x.shape[3]) != expected:
+                shape = "[{}, {}, tokens, {}]".format(*expected)
+                raise _kvq.Error(f"layer {self.index}: expected {what} of shape {shape}, got {list(x.shape)}")
         tokens, limit = self._stored + key_states.shape[2], self._settings.max_length
         if limit is not None and tokens > limit:
             raise _kvq.Error(f"expected at most max_length = {limit} tokens, got {tokens}")
@@ -172,7 +176,6 @@ class KvqLayer(CacheLayerMixin):
         mask: torch.Tensor | None,
         scale: float | None,
         softcap: float | None = None,
-        sinks: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Of the tokens that `update` has taken just now: stores them, and attends to all.
 
@@ -182,23 +185,23 @@ class KvqLayer(CacheLayerMixin):
         tokens = query.shape[2]
         if self._pending is None or self._pending[0].shape[2] != tokens:
             raise _kvq.Error(f"layer {self.index}: expected queries of the tokens that came last, got {tokens} queries")
-        options = {"softcap": softcap, "sinks": None if sinks is None else to_array(sinks.float())}
         outs, step = [], self._step or tokens
-        for first in range(0, tokens, step):
-            rows = slice(first, min(first + step, tokens))
-            self._store(rows)
-            seen = None if mask is None else mask[:, :, rows]
-            outs.append(self._attend_step(query[:, :, rows], seen, scale, options))
-        self._pending = None
+        try:
+            for first in range(0, tokens, step):
+                rows = slice(first, min(first + step, tokens))
+                self._store(rows)
+                seen = None if mask is None else mask[:, :, rows]
+                outs.append(self._attend_step(query[:, :, rows], seen, scale, softcap))
+        finally:
+            self._pending = None
         return outs[0] if len(outs) == 1 else torch.cat(outs, dim=2)
 
     def _attend_step(
-        self, query: torch.Tensor, mask: torch.Tensor | None, scale: float | None, options: Mapping[str, Any]
+        self, query: torch.Tensor, mask: torch.Tensor | None, scale: float | None, softcap: float | None
     ) -> torch.Tensor:
         ratio, outs = query.shape[1] // self._heads[-1].end, []
         for heads in self._heads:
             chosen = slice(heads.first * ratio, heads.end * ratio)
-            sinks = options["sinks"]
             out = attention(
                 heads.of(query, ratio),
                 heads.keys,
@@ -207,8 +210,7 @@ class KvqLayer(CacheLayerMixin):
                 causal=mask is None,
                 mask=None if mask is None else to_array(mask if mask.shape[1] == 1 else mask[:, chosen]),
                 window=self.window if mask is None else None,
-                softcap=options["softcap"],
-                sinks=None if sinks is None else sinks[chosen],
+                softcap=softcap,
                 threads=self._settings.threads,
                 device=self._settings.device,
             )
@@ -259,13 +261,14 @@ class KvqLayer(CacheLayerMixin):
         for cache in self.caches:
             for b in range(cache.batch):
                 try:
-                    check_border(cache, b, length)
+                    check_border(cache, b, length, self.window)
                 except _kvq.Error as error:
                     raise _kvq.Error(f"{cache.name}: {error}") from error
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the newest tokens, -tokens_to_remove of them; see `Cache.truncate` for what cannot be."""
+        """Drops the newest tokens, -tokens_to_remove of them; see `Cache.truncate` for what cannot be. With a window that
+        is full, these are at most those of a step."""
         self.check_crop(tokens_to_remove)
         length = max(self._stored + tokens_to_remove, 0)
         for cache in self.caches:
-            cache.truncate(length)
+            cache.truncate(length, self.window)
