@@ -207,7 +207,7 @@ def test_used_bytes(rng):
         (["cpu", "--engine", "ggml", "--queries", "2"], "--engine: expected one query of a sequence"),
         (["cpu", "--page", "0"], "--page: expected at least 1, found 0"),
         (["cpu", "--grown", "99", "--tokens", "64,100"], "--grown: expected at least the 100 tokens that are there, found 99"),
-        (["cpu", "--page", "64", "--tokens", "70", "--formats", "i8, token pairs"], "i8, token pairs: "),
+        (["cpu", "--page", "48", "--tokens", "70", "--formats", "i8, token pairs"], "i8, token pairs: "),
         (["cpu", "--seconds", "0"], "--seconds: expected more than 0, found 0.0"),
         (["cpu", "--formats", "i8 @ i4"], "--formats: expected a query in i16 or i8, found 'i4'"),
         (["cpu", "--formats", "i8; i4, group"], "--formats: unknown preset 'i4, group'"),

@@ -92,7 +92,9 @@ def least_value(items: Sequence[Sequence[Option]], capacity: float) -> Chosen | 
     margin = SLACK * max(1.0, abs(capacity))
     if rest[0].least_weight > capacity + margin:
         return None
-    known = _possible_value(pruned, rest[0], capacity) if rest[0].least_weight <= capacity else np.inf
+    # Only what fits in whatever order its weights are summed up is known to be possible.
+    sure = capacity - margin
+    known = _possible_value(pruned, rest[0], sure) if rest[0].least_weight <= sure else np.inf
     known += SLACK * max(1.0, abs(known)) if np.isfinite(known) else 0
     weight, value, steps = np.zeros(1), np.zeros(1), []
     for item, after in zip(pruned, rest[1:], strict=True):
