@@ -119,59 +119,60 @@ release_name() {
 # --- Python environment -------------------------------------------------------
 
 # What .venv was made from and where; it works in no other place.
+# What a virtual environment in $1 is made of: Python, and the lists that follow.
 venv_stamp() {
-  printf '%s\n' "$VENV"
+  printf '%s\n' "$1"
   "$PYTHON" --version
-  sha256sum <"$REQUIREMENTS"
+  cat "${@:2}" | sha256sum
+}
+
+venv_is_current() {
+  [[ -f $1/kvq-stamp && $(<"$1/kvq-stamp") == "$(venv_stamp "$@")" ]]
+}
+
+# From scratch, so that nothing of an older list stays behind.
+make_venv() {
+  "$PYTHON" -m venv --clear "$1" ||
+    die "could not create the virtual environment $1"
+}
+
+# The packages of list $2, with further options of pip, into $1.
+install_list() {
+  "$1/bin/python" -m pip install --quiet --no-input "${@:3}" -r "$2" </dev/null ||
+    die "could not install the Python packages of ${2#"$REPO/"}"
 }
 
 ensure_venv() {
-  local stamp
-  stamp=$(venv_stamp)
-  if [[ -f $VENV/kvq-stamp && $(<"$VENV/kvq-stamp") == "$stamp" ]]; then
+  if venv_is_current "$VENV" "$REQUIREMENTS"; then
     note ".venv is up to date"
     return
   fi
   note "installing python/requirements.txt into .venv"
-  # From scratch, so that nothing of an older list stays behind.
-  "$PYTHON" -m venv --clear "$VENV" ||
-    die "could not create the virtual environment $VENV"
+  make_venv "$VENV"
   # --no-deps: the file lists all dependencies (it says why).
-  "$VENV/bin/python" -m pip install --quiet --no-deps --no-input \
-    -r "$REQUIREMENTS" </dev/null ||
-    die "could not install the Python packages of python/requirements.txt"
-  printf '%s\n' "$stamp" >"$VENV/kvq-stamp"
-}
-
-venv_torch_stamp() {
-  printf '%s\n' "$VENV_TORCH"
-  "$PYTHON" --version
-  cat "$REQUIREMENTS" "$REQUIREMENTS_TORCH" | sha256sum
+  install_list "$VENV" "$REQUIREMENTS" --no-deps
+  venv_stamp "$VENV" "$REQUIREMENTS" >"$VENV/kvq-stamp"
 }
 
 # An environment with PyTorch, beside .venv, whose packages it has too. A wheel
 # for processors is a tenth of the size of one for GPUs: KVQ_TORCH_INDEX may name
 # an index that has such.
 ensure_venv_torch() {
-  local stamp pip
-  stamp=$(venv_torch_stamp)
-  if [[ -f $VENV_TORCH/kvq-stamp && $(<"$VENV_TORCH/kvq-stamp") == "$stamp" ]]; then
+  local lists=("$REQUIREMENTS" "$REQUIREMENTS_TORCH")
+  if venv_is_current "$VENV_TORCH" "${lists[@]}"; then
     note ".venv-torch is up to date"
     return
   fi
   note "installing python/requirements-torch.txt into .venv-torch"
-  "$PYTHON" -m venv --clear "$VENV_TORCH" ||
-    die "could not create the virtual environment $VENV_TORCH"
-  pip=("$VENV_TORCH/bin/python" -m pip install --quiet --no-input)
-  "${pip[@]}" --no-deps -r "$REQUIREMENTS" </dev/null ||
-    die "could not install the Python packages of python/requirements.txt"
+  make_venv "$VENV_TORCH"
+  install_list "$VENV_TORCH" "$REQUIREMENTS" --no-deps
   if [[ ${KVQ_TORCH_INDEX:-} ]]; then
-    "${pip[@]}" --index-url "$KVQ_TORCH_INDEX" "$(grep '^torch==' "$REQUIREMENTS_TORCH")" </dev/null ||
+    "$VENV_TORCH/bin/python" -m pip install --quiet --no-input --index-url "$KVQ_TORCH_INDEX" \
+      "$(grep '^torch==' "$REQUIREMENTS_TORCH")" </dev/null ||
       die "could not install PyTorch from KVQ_TORCH_INDEX=$KVQ_TORCH_INDEX"
   fi
-  "${pip[@]}" -r "$REQUIREMENTS_TORCH" </dev/null ||
-    die "could not install the Python packages of python/requirements-torch.txt"
-  printf '%s\n' "$stamp" >"$VENV_TORCH/kvq-stamp"
+  install_list "$VENV_TORCH" "$REQUIREMENTS_TORCH"
+  venv_stamp "$VENV_TORCH" "${lists[@]}" >"$VENV_TORCH/kvq-stamp"
 }
 
 # --- build --------------------------------------------------------------------

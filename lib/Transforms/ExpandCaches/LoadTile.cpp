@@ -253,8 +253,7 @@ SmallVector<Value> TileLoader::loadStoredTile(const RowPlace &place,
 Value TileLoader::extractRowsOf(ComponentKind kind, const RowPlace &place,
                                 OpFoldResult count, OpBuilder &nested) {
   IndexMath math(nested, loc);
-  TileOrder order = cache.getTileOrder();
-  if (order.hasMetadata() || (order.exists() && kind == ComponentKind::Codes))
+  if (liesInTiles(cache, kind))
     return gatherTiledRows(kind, place, count, nested);
   RowSlice rows = getGroupSlice(math, cache, place, head, kind);
   // One row of metadata serves all tokens of a group of several.

@@ -417,18 +417,22 @@ SmallVector<Value> TokenRows::forEachRun(OpBuilder &builder, Location loc,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+bool kvq::liesInTiles(CacheType cache, ComponentKind kind) {
+  TileOrder tile = cache.getTileOrder();
+  return tile.exists() && (tile.hasMetadata() || kind == ComponentKind::Codes);
+}
+
 RowSlice kvq::getGroupSlice(IndexMath &math, CacheType cache,
                             const RowPlace &place, Value head,
                             ComponentKind kind) {
   Builder &builder = math.getBuilder();
-  TileOrder tile = cache.getTileOrder();
-  if (tile.hasMetadata() || (tile.exists() && kind == ComponentKind::Codes))
+  if (liesInTiles(cache, kind))
     return {place.block,
             head,
             place.row,
             builder.getIndexAttr(1),
             /*heads=*/std::nullopt,
-            tile};
+            cache.getTileOrder()};
   int64_t tokens = cache.getRowTokens(kind);
   if (isOfHeadGroup(kind))
     head = math.div(head, cache.getGroupHeads());

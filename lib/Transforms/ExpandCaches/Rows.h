@@ -163,6 +163,9 @@ Value extractRows(OpBuilder &builder, Location loc, Value tile,
 Value insertRows(OpBuilder &builder, Location loc, Value rows, Value tile,
                  OpFoldResult row, OpFoldResult count);
 
+/// Whether the rows of a component of tokens lie in tiles.
+bool liesInTiles(CacheType cache, ComponentKind kind);
+
 /// The rows of a component that hold a group of tokens of `head`, of which
 /// `place` is the first; of metadata for all heads that share it.
 RowSlice getGroupSlice(IndexMath &math, CacheType cache, const RowPlace &place,

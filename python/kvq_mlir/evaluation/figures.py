@@ -95,14 +95,21 @@ def front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return found
 
 
-def _pareto(result: dict) -> Figure:
+def _error_panels(result: dict) -> tuple[Figure, list[tuple]]:
+    """A figure with axes for the error of attention and, where there is a model, of its predictions: axes, where the
+    error is in a policy's figures (group and name), and its label."""
     kinds = [("attention", "output_error_both", "attention output error (relative L2)")]
     if result["has_model"]:
         kinds.append(("model", "next_token_kl_mean", "mean KL of the next token's distribution, nats"))
     figure = Figure(figsize=(5.8 * len(kinds), 5.2), layout="constrained")
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
+    return figure, [(axes, *kind) for axes, kind in zip(panels, kinds, strict=True)]
+
+
+def _pareto(result: dict) -> Figure:
+    figure, panels = _error_panels(result)
     styles = _styles(result)
-    for axes, (group, name, label) in zip(panels, kinds, strict=True):
+    for axes, group, name, label in panels:
         points = []
         for policy in result["policies"]:
             x, y = policy["systems"]["retained_bytes_per_token"], policy[group][name]
@@ -116,7 +123,7 @@ def _pareto(result: dict) -> Figure:
             axes.plot(*zip(*front(points), strict=True), color=EXACT_COLOR, linewidth=1, alpha=0.6, zorder=0)
         axes.set_xlim(left=0)
         _finish(axes, f"bytes per token, all layers, of {result['tokens']:,} tokens", label)
-    _legend(figure, list(panels))
+    _legend(figure, [axes for axes, *_ in panels])
     return figure
 
 
@@ -147,13 +154,9 @@ def _by_layer(result: dict) -> Figure:
 
 
 def _by_position(result: dict) -> Figure:
-    kinds = [("attention", "output_error_both", "attention output error (relative L2)")]
-    if result["has_model"]:
-        kinds.append(("model", "next_token_kl_mean", "mean KL of the next token's distribution, nats"))
-    figure = Figure(figsize=(5.8 * len(kinds), 5.2), layout="constrained")
-    panels = figure.subplots(1, len(kinds), squeeze=False)[0]
+    figure, panels = _error_panels(result)
     styles = _styles(result)
-    for axes, (group, name, label) in zip(panels, kinds, strict=True):
+    for axes, group, name, label in panels:
         for policy in result["policies"]:
             rows = policy[group]["positions"]
             values = [max(row[name], LEAST) for row in rows]
@@ -163,7 +166,7 @@ def _by_position(result: dict) -> Figure:
         axes.set_xscale("log", base=2)
         axes.set_xticks(result["position_ends"], [f"{end:,}" for end in result["position_ends"]], minor=False)
         _finish(axes, "position of the query, up to", label)
-    _legend(figure, list(panels))
+    _legend(figure, [axes for axes, *_ in panels])
     return figure
 
 
