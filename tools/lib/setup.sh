@@ -213,7 +213,7 @@ configure() {
   )
   # Ninja reruns CMake by itself when a CMakeLists.txt changes. Only another
   # place, other options or another .venv ask for a fresh start.
-  stamp=$(printf '%s\n' "$dir" "${options[@]}" && venv_stamp)
+  stamp=$(printf '%s\n' "$dir" "${options[@]}" && venv_stamp "$VENV" "$REQUIREMENTS")
   if [[ -f $dir/build.ninja && -f $dir/kvq-stamp &&
     $(<"$dir/kvq-stamp") == "$stamp" ]]; then
     return
