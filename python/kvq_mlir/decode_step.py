@@ -71,11 +71,13 @@ def measure_step(shape: Shape, choices: list[Choice], sequences: int, dtype: str
         query_heads = heads * (shape.query_heads // shape.kv_heads)
         entries = [side.entry for side in sides]
         storage = "".join(f", {name} = {size}" for name, size in sides[0].storage.items() if size)
-        attention = attend(cache_shape, query_heads, dtype, entries, storage)
+        before_rope = sides[0].format.is_before_rope
+        attention = attend(cache_shape, query_heads, dtype, entries, storage, before_rope=before_rope)
         attentions[attention] += count
         launches += count * measure(attention, splits, on_gpu=True).launches
         for side in sides:
-            appends[append_one(cache_shape, dtype, side.side, side.entry, storage)] += count
+            ir_text = append_one(cache_shape, dtype, side.side, side.entry, storage, side.format.is_before_rope)
+            appends[ir_text] += count
     on_cpu = {ir_text: measure(ir_text, splits, on_gpu=False) for ir_text in appends + attentions}
     return {
         "splits": splits,

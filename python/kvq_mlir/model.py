@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .rope import Rope
 from .text import InputError
 from .tokenizer import build_tokenizer
 
@@ -54,7 +55,7 @@ class Config:
     kv_heads: int
     head_dim: int  # channels
     context: int  # tokens
-    rope_base: float
+    rope: Rope | None  # None for another than the one of `Rope`
     norm_epsilon: float
 
 
@@ -102,7 +103,7 @@ def check_header(header: dict[str, Any]) -> Config:
         kv_heads=header["llama.attention.head_count_kv"],
         head_dim=header["llama.rope.dimension_count"],
         context=header["llama.context_length"],
-        rope_base=header["llama.rope.freq_base"],
+        rope=Rope(header["llama.rope.freq_base"], "interleaved"),
         norm_epsilon=header["llama.attention.layer_norm_rms_epsilon"],
     )
 
@@ -179,10 +180,9 @@ class Model:
     def layer(self, index: int, x: np.ndarray, attend: Attend, first_position: int = 0) -> np.ndarray:
         """What a layer makes of hidden states x, [sequences, T, channels]; they are left as they are."""
         w = f"blk.{index}."
-        cos, sin = self._rotations(first_position, x.shape[1])
         h = self._norm(x, w + "attn_norm.weight")
-        q = _rotate(self._heads(h, w + "attn_q.weight"), cos, sin)
-        k = _rotate(self._heads(h, w + "attn_k.weight"), cos, sin)
+        q = self.config.rope.turn(self._heads(h, w + "attn_q.weight"), first_position)
+        k = self.config.rope.turn(self._heads(h, w + "attn_k.weight"), first_position)
         v = self._heads(h, w + "attn_v.weight")
         out = attend(index, q, k, v).swapaxes(1, 2).reshape(*x.shape[:2], -1)
         x = x + self._linear(out, w + "attn_output.weight")
@@ -220,19 +220,3 @@ class Model:
     def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
         mean_square = np.mean(np.square(x), axis=-1, keepdims=True)
         return x / np.sqrt(mean_square + np.float32(self.config.norm_epsilon)) * self.weights[name]
-
-    def _rotations(self, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """cos and sin of RoPE's angles, [count, head_dim / 2] float32."""
-        dim = self.config.head_dim
-        frequencies = self.config.rope_base ** (-np.arange(0, dim, 2) / dim)
-        angles = np.arange(first, first + count)[:, None] * frequencies
-        return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-
-
-def _rotate(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """RoPE on neighbouring channels. x: [sequences, heads, T, D], cos, sin: [T, D / 2]."""
-    even, odd = x[..., 0::2], x[..., 1::2]
-    out = np.empty_like(x)
-    out[..., 0::2] = even * cos - odd * sin
-    out[..., 1::2] = even * sin + odd * cos
-    return out

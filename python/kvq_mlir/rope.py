@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import _kvq
 from .arguments import on
 from .cuda_arrays import Taken
 from .devices import Cuda, Device
-from .format import Segments
+from .format import Format, Segments
 
 if TYPE_CHECKING:
     from .cache import Cache
@@ -31,6 +32,49 @@ def rope_tables(positions: int, dim: int, base: float = 10000.0) -> Tables:
         raise _kvq.Error(f"expected at least 0 positions, got {positions}")
     angles = np.arange(positions)[:, np.newaxis] * base ** (-np.arange(0, dim, 2) / dim)
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Rope:
+    """How a model turns all channels of its queries and keys: the base of the angles, and which channels are a pair."""
+
+    base: float
+    style: str  # of STYLES
+
+    def tables(self, positions: int, dim: int) -> Tables:
+        """As `rope_tables`."""
+        return rope_tables(positions, dim, self.base)
+
+    def turn(self, x: np.ndarray, first: int = 0) -> np.ndarray:
+        """Rows [..., T, D] of tokens at positions first, first + 1, ..., float32."""
+        cos, sin = (table[first:] for table in self.tables(first + x.shape[-2], x.shape[-1]))
+        return self._turn(x, cos, sin)
+
+    def turn_back(self, x: np.ndarray, first: int = 0) -> np.ndarray:
+        """What `turn` made x of."""
+        cos, sin = (table[first:] for table in self.tables(first + x.shape[-2], x.shape[-1]))
+        return self._turn(x, cos, -sin)
+
+    def _turn(self, x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+        half = x.shape[-1] // 2
+        pairs = (slice(half), slice(half, None)) if self.style == "half" else (slice(0, None, 2), slice(1, None, 2))
+        first, second = (x[..., channels] for channels in pairs)
+        out = np.empty(x.shape, np.float32)
+        out[..., pairs[0]] = first * cos - second * sin
+        out[..., pairs[1]] = first * sin + second * cos
+        return out
+
+
+def rope_on_reading(fmt: Format | Segments, rope: Rope | None, where: str) -> Rope | None:
+    """What turns keys of a format as they are read; None where they are stored behind RoPE. `Error`, a ValueError, with
+    `where`, for keys before a RoPE that is not known, or of which some channels are stored behind it."""
+    if not fmt.is_before_rope:
+        return None
+    if isinstance(fmt, Segments):
+        raise _kvq.Error(f"{where}: expected one format for all channels that are kept before RoPE, got segments")
+    if rope is None:
+        raise _kvq.Error(f"{where}: expected rope = post, as what has turned the keys is not known, got rope = pre")
+    return rope
 
 
 def check_rope(rope: Tables, style: str, channels: int, rows: int, what: str) -> Tables:

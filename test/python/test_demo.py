@@ -10,6 +10,7 @@ from kvq_mlir import demo, unfused
 from kvq_mlir.__main__ import main
 from kvq_mlir.metrics import key_score_error
 from kvq_mlir.model import Config, exact_attention
+from kvq_mlir.rope import Rope
 from test_model import PLAGUE_YEAR, needs_model
 
 TOKENS = 96
@@ -19,7 +20,7 @@ NUMBERS = (
     *("k_bytes", "v_bytes", "bytes_ratio", "perplexity", "perplexity_uncertainty"),
     *("fused_microseconds", "unfused_microseconds"),
 )
-CONFIG = Config(layers=1, query_heads=4, kv_heads=2, head_dim=64, context=8192, rope_base=1e5, norm_epsilon=1e-5)
+CONFIG = Config(layers=1, query_heads=4, kv_heads=2, head_dim=64, context=8192, rope=Rope(1e5, "interleaved"), norm_epsilon=1e-5)
 
 
 def draw(tokens):

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import kvq_mlir as kvq
 import numpy as np
@@ -19,6 +20,7 @@ from kvq_mlir.evaluation.systems import bytes_of, time_step
 from kvq_mlir.fixtures import Layer
 from kvq_mlir.metrics import relative_l2
 from kvq_mlir.model import Model, exact_attention
+from kvq_mlir.rope import Rope
 from kvq_mlir.shapes import Shape
 from kvq_mlir.text import InputError
 from test_model import PLAGUE_YEAR, attend_exactly, needs_model
@@ -26,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 I4 = "format = #kvq.format<codes = i4, group = [1, 32], scale = f16>"
 PER_CHANNEL = "format = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>, recent = 32"
+PER_CHANNEL_PRE = PER_CHANNEL.replace("min f16>", "min f16, rope = pre>")
 I8_STATIC = "format = #kvq.format<codes = i8, group = [*, *], scale = f32, range = static>"
 
 
@@ -48,23 +51,61 @@ def choose(named, recording):
     return named.choose(len(recording.layers), recording.kv_heads, recording.head_dim, "f16")
 
 
-@pytest.mark.parametrize("keys", [I4, PER_CHANNEL])
-def test_output_errors_are_those_of_decoding(keys, rng):
+@pytest.mark.parametrize(
+    ("keys", "rope"),
+    [
+        (I4, None),
+        (PER_CHANNEL, None),
+        (PER_CHANNEL_PRE, Rope(1e4, "half")),
+        (PER_CHANNEL_PRE, Rope(500.0, "interleaved")),
+    ],
+)
+def test_output_errors_are_those_of_decoding(keys, rope, rng):
     """The error of what fused attention gives when tokens come one by one, against float64 on 16-bit keys and values."""
-    recording = draw(rng)
+    recording = replace(draw(rng), rope=rope)
     choices = choose(uniform("drawn", keys, I4), recording)
     positions = draw_positions(recording.tokens, 40, 0)
     found = measure(recording, choices, positions)
     errors = []
     for index, (q, k, v) in enumerate(recording.layers):
         sides = [choice.cache(1, recording.tokens, recording.head_dim) for choice in choices if choice.layer == index]
-        decoded = LayerCaches(*sides).attend(index, q[None], k[None], v[None])[0, :, positions]
+        decoded = LayerCaches(*sides, rope=rope).attend(index, q[None], k[None], v[None])[0, :, positions]
         exact = exact_attention(q[None], *(x[None].astype(np.float16) for x in (k, v)), np.float64)[0, :, positions]
         error = relative_l2(decoded, exact)
         assert found["layers"][index]["output_error_both"] == pytest.approx(error, rel=1e-3)
         errors.append((np.sum((decoded - exact) ** 2), np.sum(exact**2)))
     error, norm = np.sum(errors, axis=0)
     assert found["output_error_both"] == pytest.approx(np.sqrt(error / norm), rel=1e-3)
+
+
+def test_outliers_that_rope_turns_cost_less_before_it(rng):
+    """KVQuant's case (section 3.2 of arXiv:2401.18079): a channel that is always large has a narrow range of its own before
+    RoPE, and after it shares a wide one with the channel that it is turned with."""
+    rope = Rope(1e4, "half")
+    recording = replace(draw(rng, layers=1), rope=rope)
+    q, k, v = recording.layers[0]
+    k = rope.turn_back(k)
+    k[..., 1] += 40  # turned by 0.75 at each token
+    recording.layers[0] = Layer(q, rope.turn(k), v)
+    positions = draw_positions(recording.tokens, 40, 0)
+    before, behind = (
+        measure(recording, choose(uniform("drawn", keys, I4), recording), positions)["score_error_relative"]
+        for keys in (PER_CHANNEL_PRE, PER_CHANNEL)
+    )
+    assert before < 0.6 * behind
+
+
+def test_keys_before_a_rope_that_is_not_known(rng):
+    recording = draw(rng, layers=1)
+    choices = choose(uniform("drawn", PER_CHANNEL_PRE, I4), recording)
+    message = "layer 0, keys: expected rope = post, as what has turned the keys is not known, got rope = pre"
+    with pytest.raises(kvq.Error, match=message):
+        measure(recording, choices, np.arange(10))
+    before = "#kvq.format<codes = i4, group = [1, 32], scale = f16, rope = pre>"
+    segments = f"#kvq.segments<[0:32] = {before.replace(', rope = pre', '')}, [32:64] = {before}>"
+    choices = choose(uniform("drawn", f"format = {segments}", I4), recording)
+    with pytest.raises(kvq.Error, match="expected one format for all channels that are kept before RoPE, got segments"):
+        measure(replace(recording, rope=Rope(1e4, "half")), choices, np.arange(10))
 
 
 def test_ranges_of_heads(rng):
@@ -331,18 +372,22 @@ def test_model(tmp_path):
     text.write_text(PLAGUE_YEAR, encoding="utf-8")
     (tmp_path / "exact.mlir").write_text(DEFAULT[0].text, encoding="utf-8")
     (tmp_path / "four bits.mlir").write_text(uniform("", I4, I4).text, encoding="utf-8")
+    eight = PER_CHANNEL_PRE.replace("ui4", "ui8")
+    (tmp_path / "before rope.mlir").write_text(uniform("", eight, eight.replace(", rope = pre", "")).text, encoding="utf-8")
     arguments = ["eval", "--text", str(text), "--tokens", "96", "--queries", "24", "--threads", "1"]
     arguments += ["--out", str(tmp_path / "out")]
-    for name in ("exact", "four bits"):
+    for name in ("exact", "four bits", "before rope"):
         arguments += ["--policy", str(tmp_path / f"{name}.mlir")]
     assert main(arguments) == 0
     result = json.loads((tmp_path / "out" / "eval.json").read_text(encoding="utf-8"))
-    exact, four = (policy["model"] for policy in result["policies"])
+    exact, four, before_rope = (policy["model"] for policy in result["policies"])
     model = Model.load()
     losses = model.losses(model.tokenize(PLAGUE_YEAR, 96), attend_exactly)
     assert exact["perplexity"] == exact["exact_perplexity"] == pytest.approx(np.exp(losses.mean()), rel=0.01)
     assert exact["next_token_kl_max"] < 1e-9 and exact["same_top_1"] == 1
     assert exact["next_token_kl_max"] < four["next_token_kl_p50"] < four["next_token_kl_mean"] < four["next_token_kl_p99"]
+    assert before_rope["next_token_kl_mean"] < four["next_token_kl_mean"] / 10
+    assert result["policies"][2]["attention"]["score_error_relative"] < 0.01
     assert four["perplexity_uncertainty"] > 0 and 0 < four["same_top_1"] < 1
     assert [row["to"] for row in four["positions"]] == [96]
     systems = result["policies"][1]["systems"]

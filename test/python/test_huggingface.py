@@ -11,6 +11,7 @@ from kvq_mlir.__main__ import main
 from kvq_mlir.evaluation import CachedModel, huggingface, uniform
 from kvq_mlir.evaluation.kept import EXACT
 from kvq_mlir.model import exact_attention
+from kvq_mlir.rope import Rope
 from kvq_mlir.text import InputError
 from test_model import PLAGUE_YEAR
 
@@ -116,7 +117,7 @@ def test_configurations():
     found = SimpleNamespace(model_type="llama", **SIZES, rms_norm_eps=1e-6, rope_theta=5e5)
     config = huggingface.check_config(found, Path("model"), 256)
     assert (config.layers, config.query_heads, config.kv_heads, config.head_dim, config.context) == (3, 4, 2, 32, 256)
-    assert (config.rope_base, config.norm_epsilon) == (5e5, 1e-6)
+    assert (config.rope, config.norm_epsilon) == (Rope(5e5, "half"), 1e-6)
     with pytest.raises(InputError, match=r"--tokens: expected at most 256 \(the model's context\), found 257"):
         huggingface.check_config(found, Path("model"), 257)
     found.model_type = "deepseek_v3"

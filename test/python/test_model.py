@@ -8,6 +8,7 @@ import pytest
 from kvq_mlir import model as model_module
 from kvq_mlir import text as text_module
 from kvq_mlir.model import EXPECTED_HEADER, PACKAGE, Model, causal_mask, check_header, exact_attention, find_model
+from kvq_mlir.rope import Rope
 from kvq_mlir.text import InputError, read_text
 
 needs_model = pytest.mark.skipif(
@@ -36,7 +37,7 @@ def attend_exactly(layer, q, k, v):
 def test_header_is_accepted_and_read():
     config = check_header(dict(EXPECTED_HEADER))
     assert (config.layers, config.query_heads, config.kv_heads, config.head_dim) == (30, 9, 3, 64)
-    assert (config.context, config.rope_base) == (8192, 100000.0)
+    assert (config.context, config.rope) == (8192, Rope(100000.0, "interleaved"))
 
 
 def test_header_error_names_every_difference_and_nothing_else():

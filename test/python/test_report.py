@@ -427,6 +427,7 @@ def test_temporaries_and_launches_of_a_step(capsys):
     [
         (I4, I4, ()),
         (K4_PER_CHANNEL, I4, ("--recent", "128", "0")),
+        (K4_PER_CHANNEL + ", rope = pre", I4, ()),
         (TWO_PER_GROUP.format(bits=8), TWO_PER_GROUP.format(bits=4), ("--exact-first", "4")),
     ],
 )

@@ -30,6 +30,7 @@ from ..format import Format, Segments
 from ..given import Given
 from ..metrics import Rebuilt
 from ..policy import Choice
+from ..rope import Rope
 from ..text import InputError
 from .finding import Found, exact
 from .policies import Named, uniform
@@ -74,7 +75,15 @@ class Dump:
                 f"{list(found)}"
             )
 
-    def find(self, choice: Choice, x: np.ndarray, positions: np.ndarray, dtype: str, given: Given | None) -> Found:
+    def find(
+        self,
+        choice: Choice,
+        x: np.ndarray,
+        positions: np.ndarray,
+        dtype: str,
+        given: Given | None = None,
+        rope: Rope | None = None,
+    ) -> Found:
         """As `finding.find` does, what the engine stored of x instead of what kvq would."""
         first, end = choice.heads
         rebuilt = (self.keys if choice.side == "keys" else self.values)[choice.layer][first:end]

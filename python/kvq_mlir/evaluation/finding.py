@@ -8,10 +8,11 @@ import numpy as np
 
 from .. import _kvq
 from ..cache import Cache
-from ..format import Format
+from ..format import Format, Segments
 from ..given import Given
 from ..metrics import Rebuilt
 from ..policy import Choice
+from ..rope import Rope, rope_on_reading
 
 
 class Found(NamedTuple):
@@ -45,23 +46,36 @@ def exact(x: np.ndarray, dtype: str = "f16") -> np.ndarray:
 
 
 def find(
-    choice: Choice, x: np.ndarray, positions: np.ndarray, dtype: str = "f16", given: Given | None = None
+    choice: Choice,
+    x: np.ndarray,
+    positions: np.ndarray,
+    dtype: str = "f16",
+    given: Given | None = None,
+    rope: Rope | None = None,
 ) -> Found:
     """The tokens x [kv_heads, tokens, dim] of the heads that a choice is about, as queries at positions find them.
 
-    given: static ranges and the like, where the format asks for them. Raises `Error`, a ValueError, naming layer and side,
+    given: static ranges and the like, where the format asks for them. rope: what turned keys, for a cache that keeps them
+    as they were before. Raises `Error`, a ValueError, naming layer and side,
     for what the cache does not take.
     """
-    if choice.format.is_before_rope:
-        raise _kvq.Error(
-            f"layer {choice.layer}, {choice.side}: expected rope = post, as keys are given after RoPE, got "
-            f"'{choice.format}'"
-        )
+    where = f"layer {choice.layer}, {choice.side}"
+    stored = stored_rows(choice.format, x, rope, where)
     settings = choice.windows | choice.storage | {"side": choice.side, "given": given}
-    cache = Cache(1, *x.shape, choice.format, dtype, **settings, name=f"layer {choice.layer}, {choice.side}")
+    cache = Cache(1, *x.shape, choice.format, dtype, **settings, name=where)
     mask = None if choice.format.is_exact else quantized_at(choice, positions, x.shape[1])
-    saturated = _append(cache, np.ascontiguousarray(x[None]))
-    return Found(Rebuilt(exact(x, dtype), cache.dequantize()[0], mask), saturated, cache.nbytes)
+    saturated = _append(cache, np.ascontiguousarray(stored[None]))
+    rebuilt = cache.dequantize()[0]
+    if choice.format.is_before_rope:
+        rebuilt = rope.turn(rebuilt)
+    return Found(Rebuilt(exact(x, dtype), rebuilt, mask), saturated, cache.nbytes)
+
+
+def stored_rows(fmt: Format | Segments, x: np.ndarray, rope: Rope | None, where: str) -> np.ndarray:
+    """What a cache stores of the tokens x [..., tokens, dim] from position 0 on: keys as they were before RoPE, if its
+    format says so. Raises what `rope_on_reading` does."""
+    rope = rope_on_reading(fmt, rope, where)
+    return x if rope is None else rope.turn_back(x)
 
 
 def _append(cache: Cache, x: np.ndarray) -> np.ndarray | None:

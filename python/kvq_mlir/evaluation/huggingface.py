@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..model import Attend, Config
+from ..rope import Rope
 from ..text import InputError
 
 if TYPE_CHECKING:
@@ -48,16 +49,24 @@ def check_config(found: Any, path: Path, tokens: int) -> Config:
             f"--tokens: expected at most {found.max_position_embeddings} (the model's context), found {tokens}"
         )
     query_heads = found.num_attention_heads
-    rope = getattr(found, "rope_parameters", None) or {}
     return Config(
         layers=found.num_hidden_layers,
         query_heads=query_heads,
         kv_heads=getattr(found, "num_key_value_heads", None) or query_heads,
         head_dim=getattr(found, "head_dim", None) or found.hidden_size // query_heads,
         context=found.max_position_embeddings,
-        rope_base=float(rope.get("rope_theta") or getattr(found, "rope_theta", 0) or math.nan),
+        rope=find_rope(found),
         norm_epsilon=found.rms_norm_eps,
     )
+
+
+def find_rope(found: Any) -> Rope | None:
+    """How a model of this configuration turns queries and keys; None for scaled angles, and where some channels stay."""
+    parameters = getattr(found, "rope_parameters", None) or {}
+    base = parameters.get("rope_theta") or getattr(found, "rope_theta", None)
+    is_plain = parameters.get("rope_type", "default") == "default" and not getattr(found, "rope_scaling", None)
+    turns_all = parameters.get("partial_rotary_factor", getattr(found, "partial_rotary_factor", None)) in (None, 1)
+    return Rope(float(base), "half") if base and is_plain and turns_all else None
 
 
 class HuggingFaceModel:

@@ -12,13 +12,14 @@ from ..cache_types import SIDES
 from ..given import Given
 from ..metrics import AttentionErrors, attention_errors
 from ..policy import Choice
+from ..rope import Rope
 from .finding import Found, find
 from .recording import Recording
 
 FIRST_END = 128  # tokens of the first range of positions; each further one is twice as long
 BY_HEAD = ("score_error_relative", "attention_kl_mean", "output_error_keys", "output_error_values", "output_error_both")
 
-Finder = Callable[[Choice, np.ndarray, np.ndarray, str, Given | None], Found]
+Finder = Callable[[Choice, np.ndarray, np.ndarray, str, Given | None, Rope | None], Found]
 Givens = Mapping[tuple[int, str], Given]  # what caches ask for, by layer and side, of all KV heads
 
 
@@ -76,7 +77,8 @@ def measure_layer(
     for (first, end), sides in sorted(by_heads.items()):
         found = {}
         for side, x in zip(SIDES, (layer.k, layer.v), strict=True):
-            found[side] = finder(sides[side], x[first:end], positions, dtype, given_for(sides[side], given))
+            of_side = given_for(sides[side], given)
+            found[side] = finder(sides[side], x[first:end], positions, dtype, of_side, recording.rope)
             counts = found[side].saturated
             saturated[side] += [None] * (end - first) if counts is None else counts.tolist()
         queries = layer.q[first * ratio : end * ratio, positions]

@@ -36,7 +36,7 @@ class ModelRun:
         exact = uniform(config.layers, config.kv_heads, EXACT, EXACT)
         hidden = self._pass(exact, None, observe)
         self.baseline = Baseline(model, ids[None], hidden)
-        self.recording = Recording(source, [found[layer] for layer in range(config.layers)])
+        self.recording = Recording(source, [found[layer] for layer in range(config.layers)], config.rope)
 
     def _pass(self, choices: Sequence[Choice], given: Givens | None, observe=None) -> np.ndarray:
         cached = CachedModel(

@@ -18,7 +18,7 @@ from ..cache import Cache
 from ..cache_types import SIDES
 from ..given import Given
 from ..policy import Choice
-from ..rope import rope_tables
+from ..rope import Rope, rope_on_reading
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -64,8 +64,8 @@ def steady_tokens(cache: Cache, length: int) -> int | None:
 class LayerCaches:
     """Keys and values of a layer, of a range of its KV heads, for several sequences of the same length."""
 
-    def __init__(self, keys: Cache, values: Cache, first_head: int = 0, rope_base: float | None = None):
-        self.keys, self.values, self.first_head, self._rope_base = keys, values, first_head, rope_base
+    def __init__(self, keys: Cache, values: Cache, first_head: int = 0, rope: Rope | None = None):
+        self.keys, self.values, self.first_head, self._rope = keys, values, first_head, rope
 
     def attend(
         self, layer: int, q: np.ndarray, k: np.ndarray, v: np.ndarray, observe: Observe | None = None, threads: int = 1
@@ -87,22 +87,13 @@ class LayerCaches:
         return out
 
     def _attend_block(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, first: int, threads: int) -> np.ndarray:
-        rope = {}
-        if self.keys.format.is_before_rope:
-            cos, sin = rope_tables(first + k.shape[2], k.shape[3], self._rope_base)
-            k = _turn_back(k, cos[first:], sin[first:])
-            rope = dict(rope=(cos, sin), rope_style="interleaved")
+        options, rope = {}, rope_on_reading(self.keys.format, self._rope, self.keys.name or "keys")
+        if rope is not None:
+            options = dict(rope=rope.tables(first + k.shape[2], k.shape[3]), rope_style=rope.style)
+            k = rope.turn_back(k, first)
         self.keys.append(k, threads=threads)
         self.values.append(v, threads=threads)
-        return attention(q, self.keys, self.values, threads=threads, **rope)
-
-
-def _turn_back(k: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """Keys [..., T, D] as they were before RoPE turned neighbouring channels; cos, sin: [T, D / 2]."""
-    out = np.empty_like(k)
-    out[..., 0::2] = k[..., 0::2] * cos + k[..., 1::2] * sin
-    out[..., 1::2] = k[..., 1::2] * cos - k[..., 0::2] * sin
-    return out
+        return attention(q, self.keys, self.values, threads=threads, **options)
 
 
 class CachedModel:
@@ -138,7 +129,7 @@ class CachedModel:
             found.setdefault(choice.layer, {}).setdefault(choice.heads, {})[choice.side] = cache
         self._layers: dict[int, list[LayerCaches]] = {
             layer: [
-                LayerCaches(*(sides[side] for side in SIDES), first_head=first, rope_base=config.rope_base)
+                LayerCaches(*(sides[side] for side in SIDES), first_head=first, rope=config.rope)
                 for (first, _), sides in sorted(ranges.items())
             ]
             for layer, ranges in found.items()

@@ -26,6 +26,7 @@ from ..format import DTYPES, Component, Format
 from ..given import Given
 from ..policy import Choice
 from ..text import InputError
+from .finding import stored_rows
 from .measure import Givens
 from .recording import Recording, open_tensors
 from .safetensors import TensorFile, save
@@ -219,6 +220,7 @@ def measure_ranges(
         x = layer.k if choice.side == "keys" else layer.v
         options = dict(percentile=percentile, search=search) if choice.format.is_static else {}
         try:
+            x = stored_rows(choice.format, x, recording.rope, where)
             given = calibrate(x[None].astype(element), choice.format, **options)
         except _kvq.Error as error:
             raise InputError(f"{where}: {error}") from error

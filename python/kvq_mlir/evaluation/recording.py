@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import fixtures
 from ..fixtures import Layer
+from ..rope import Rope
 from ..text import InputError
 from .safetensors import TensorFile
 
@@ -24,11 +25,12 @@ EXPECTED = "expected q, k and v, or one of each for every layer, such as layers.
 class Recording:
     """Attention's inputs of a model, layer by layer, keys after RoPE, of one sequence; all layers of one shape.
 
-    source: in words, where they come from.
+    source: in words, where they come from. rope: what has turned queries and keys; None where that is not known.
     """
 
     source: str
     layers: list[Layer]
+    rope: Rope | None = None
 
     def __post_init__(self) -> None:
         shapes = [tuple(x.shape for x in layer) for layer in self.layers]
@@ -66,7 +68,7 @@ class Recording:
             return self
         if tokens > self.tokens:
             raise InputError(f"--tokens: expected at most the {self.tokens} that there are, found {tokens}")
-        return Recording(self.source, [Layer(*(x[:, :tokens] for x in layer)) for layer in self.layers])
+        return Recording(self.source, [Layer(*(x[:, :tokens] for x in layer)) for layer in self.layers], self.rope)
 
 
 def from_fixture(name: str, tokens: int, seed: int) -> Recording:

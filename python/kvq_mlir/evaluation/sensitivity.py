@@ -13,6 +13,7 @@ from ..calibration import calibrate
 from ..given import Given
 from ..model import causal_mask
 from .distributions import Baseline, TokenStatistics
+from .finding import stored_rows
 from .kept import EXACT, Kept, uniform
 from .passes import Block, CachedModel, LayerCaches
 
@@ -61,6 +62,7 @@ class Calibration:
         if key not in self._given:
             activations = self.layers[layer]
             x = activations.k if side == "keys" else activations.v
+            x = stored_rows(kept.parsed, x, self.config.rope, f"layer {layer}, {side}")
             self._given[key] = calibrate(x, kept.parsed)
         return self._given[key]
 
@@ -74,7 +76,7 @@ class Calibration:
             )
             for side, kept in zip(SIDES, (keys, values), strict=True)
         ]
-        return LayerCaches(*found, rope_base=config.rope_base)
+        return LayerCaches(*found, rope=config.rope)
 
     def output_error(self, layer: int, keys: Kept, values: Kept) -> float:
         """Relative L2 error of a layer's attention output, on the keys and values of the pass over 16-bit caches."""
@@ -88,7 +90,10 @@ class Calibration:
 
         def observe(block: Block) -> None:
             expected = exact.k[:, :, : block.last].astype(np.float16).astype(np.float32)
-            found, scores = (centred_scores(block.q, x) for x in (block.keys.dequantize(), expected))
+            rebuilt = block.keys.dequantize()
+            if keys.parsed.is_before_rope:
+                rebuilt = self.config.rope.turn(rebuilt)
+            found, scores = (centred_scores(block.q, x) for x in (rebuilt, expected))
             sums[:] += np.sum(np.square(found - scores), dtype=np.float64), np.sum(np.square(scores), dtype=np.float64)
 
         self.caches(layer, keys, EXACT).attend(layer, exact.q, exact.k, exact.v, observe)

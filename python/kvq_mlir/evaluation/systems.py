@@ -16,6 +16,7 @@ from ..report import add_step, make_report, make_sides
 from ..shapes import Shape
 from ..text import InputError
 from ..unfused import UnfusedAttention
+from .finding import stored_rows
 from .measure import Givens, given_for
 from .recording import Recording
 
@@ -78,10 +79,13 @@ def time_step(
     for kind, count in kinds.items():
         pair = next(pair for pair in pairs if tuple(choice.anywhere() for choice in pair) == kind)
         q, k, v = _filled(recording, pair, concurrency, dtype, given)
-        unfused = UnfusedAttention(k, v)
+        unfused, options = UnfusedAttention(k, v), {}
+        if k.format.is_before_rope:
+            rope = recording.rope
+            options = dict(rope=rope.tables(recording.tokens, recording.head_dim), rope_style=rope.style)
         calls = {
-            "fused": lambda: attention(q, k, v),
-            "unfused": lambda: unfused(q),
+            "fused": lambda: attention(q, k, v, **options),
+            "unfused": lambda: unfused(q, **options),
         }
         samples = interleave(calls, seconds)
         for name, times in samples.items():
@@ -108,7 +112,8 @@ def _filled(
         cache = choice.cache(
             concurrency, recording.tokens, recording.head_dim, dtype, given=given_for(choice, given), name=name
         )
-        cache.append(np.ascontiguousarray(np.broadcast_to(x[first:end], (concurrency, *x[first:end].shape))))
+        rows = stored_rows(choice.format, x[first:end], recording.rope, name)
+        cache.append(np.ascontiguousarray(np.broadcast_to(rows, (concurrency, *rows.shape))))
         caches.append(cache)
     q = layer.q[first * ratio : end * ratio, -1:]
     return np.ascontiguousarray(np.broadcast_to(q, (concurrency, *q.shape))), *caches

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..evaluation.kept import Kept
+from .._kvq import presets
+from ..evaluation.kept import EXACT, Kept
+from ..format import Segments, read_format
+from ..formats import kinds, measure
 
 Menu = Mapping[str, Sequence[Kept]]  # by side
 
@@ -56,10 +59,39 @@ def default_menu() -> Menu:
 PROBES: Menu = {side: [Kept(rotated(2, "rms"))] for side in ("keys", "values")}
 
 
+def named_formats() -> list[str]:
+    """The presets, and a format of each kind, that rows of 64 channels fit. Tiles are left out: their codes are those
+    of rows."""
+    formats = [name for name, *_ in presets()]
+    formats += [text for text, _ in kinds().values() if "tile" not in text and text != EXACT.format]
+    return [text for text in formats if bits_per_element(text) is not None]
+
+
+def bits_per_element(text: str) -> float | None:
+    """Of rows of 64 channels; None where they do not fit."""
+    format_ = read_format(text)
+    return None if isinstance(format_, Segments) else measure(text, format_, "f16", 64, "").bits_per_element
+
+
+def before_rope(text: str) -> str:
+    """Keys as they are before RoPE, where outliers stay in their channels."""
+    return f"{text}, rope = pre"
+
+
+def rotated_blocks(codes: str) -> str:
+    """Blocks of 32 channels, rotated: other codes than Lloyd and Max's."""
+    return f"codes = {codes}, group = [1, 32], scale = f8E4M3FN, range = search<8>, rotate = hadamard<64>"
+
+
 def uniform_menu() -> Menu:
-    """What is screened as formats for all layers: the default ones, and others of all kinds: plain and searched ranges,
-    with and without rotation, by token, by channel and static, before RoPE, with windows at the start, at the end and
-    without."""
+    """What is screened as formats for all layers: the default ones, every preset and kind of format, and others of
+    these kinds: plain and searched ranges, with and without rotation, by token, by channel and static, before RoPE,
+    with windows at the start, at the end and without."""
+    named = named_formats()
+    coarse = [text for text in named if bits_per_element(text) < 5.5]  # finer ones gain little by windows
+    of_each = [Kept(text) for text in named] + [Kept(text, recent=32) for text in coarse]
+    others = ("f4E2M1FN", "#kvq.codebook<nf4>", "#kvq.codebook<iq4_nl>")
+    of_each += [Kept(rotated_blocks(codes), recent=32) for codes in others]
     plain = [
         rotated(bits, range_).replace(", rotate = hadamard<64>", "")
         for bits in (2, 3)
@@ -92,9 +124,10 @@ def uniform_menu() -> Menu:
     )
     values += [Kept(rotated(bits, "rms"), exact_first=4) for bits in (2, 3)]
     default = default_menu()
+    pre = [kept for bits in (2, 3, 4) for kept in windows(before_rope(per_channel(bits)), (0, 32), exact_first=1)]
     return {
-        "keys": list(dict.fromkeys([*default["keys"], *both, *keys])),
-        "values": list(dict.fromkeys([*default["values"], *both, *values])),
+        "keys": list(dict.fromkeys([*default["keys"], *both, *keys, *pre, *of_each])),
+        "values": list(dict.fromkeys([*default["values"], *both, *values, *of_each])),
     }
 
 
