@@ -1,5 +1,5 @@
-# What `cmake --install` installs: headers, libraries, the plugin, tools, the
-# references that `docs` has written, and KVQConfig.cmake, by which
+# What `cmake --install` installs: headers, libraries, the one for C, the plugin,
+# tools, the references that `docs` has written, and KVQConfig.cmake, by which
 # find_package(KVQ) finds them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -10,6 +10,7 @@ set(KVQ_TOOLS kvq-compile kvq-emulate kvq-lsp-server kvq-opt kvq-reduce
   kvq-translate)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kvq
+  ${PROJECT_SOURCE_DIR}/include/kvq-c
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/kvq
@@ -20,10 +21,13 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/docs/
 install(TARGETS ${KVQ_LIBRARIES} EXPORT KVQTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS KVQCAPI EXPORT KVQTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS KVQPlugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS ${KVQ_TOOLS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # The shared libMLIR that they were linked with need not lie in a standard place.
-set_target_properties(KVQPlugin ${KVQ_TOOLS} PROPERTIES
+set_target_properties(KVQCAPI KVQPlugin ${KVQ_TOOLS} PROPERTIES
   INSTALL_RPATH_USE_LINK_PATH ON)
 
 set(KVQ_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/kvq)
