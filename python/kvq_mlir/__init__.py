@@ -12,6 +12,7 @@
 from ._kvq import Error
 from .attend import attention
 from .cache import Cache
+from .cache_types import CacheType
 from .calibration import calibrate
 from .compiler import parse, run_pipeline
 from .devices import Cuda, Emulator
@@ -23,6 +24,7 @@ from .schedule import Schedule, use_schedules
 
 __all__ = [
     "Cache",
+    "CacheType",
     "Cuda",
     "Emulator",
     "Error",

@@ -1,9 +1,9 @@
-"""The MLIR type of a cache, as text."""
+"""The MLIR type of a cache, as text and by its fields."""
 
 from __future__ import annotations
 
 from . import _kvq
-from .format import Format, Segments, parse_attribute
+from .format import Component, Format, Segments, parse_attribute
 
 SIDES = ("keys", "values")
 
@@ -56,3 +56,72 @@ def assign_layout(type_: str, fmt: Format | Segments, side: str | None) -> tuple
         raise _kvq.Error("layout = auto is chosen for what a cache holds: expected side 'keys' or 'values', got None")
     text, reason = _kvq.assign_layout(type_, side)
     return parse_attribute(text), reason
+
+
+class CacheType:
+    """A `!kvq.cache` type, built of its fields as `Cache` is; a capacity of None leaves it open.
+
+    str() gives the canonical text; types are equal, and hash alike, if their canonical texts are. Raises `Error`, a
+    ValueError, with what was expected and found, for fields that do not go together.
+
+    Attributes: batch, kv_heads, capacity, head_dim, format, dtype, exact_first, recent, residual, page, ring,
+    keep_first and token_major, each None where the type has none; token_group, tokens that are quantized together.
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        kv_heads: int,
+        capacity: int | None,
+        head_dim: int,
+        fmt: Format | Segments,
+        dtype: str = "f16",
+        exact_first: int = 0,
+        recent: int = 0,
+        *,
+        residual: int | None = None,
+        page: int | None = None,
+        ring: int | None = None,
+        keep_first: int = 0,
+        token_major: bool = False,
+    ) -> None:
+        extent = "?" if capacity is None else capacity
+        windows = (exact_first, recent, residual, page, ring, keep_first, token_major)
+        self._adopt(cache_type(batch, kv_heads, extent, head_dim, fmt, dtype, *windows))
+
+    @classmethod
+    def parse(cls, text: str) -> CacheType:
+        """The type that is written so; `Error`, a ValueError, where that is none."""
+        found = cls.__new__(cls)
+        found._adopt(text)
+        return found
+
+    def _adopt(self, text: str) -> None:
+        self._text, fields = _kvq.parse_cache_type(text)
+        self.format = parse_attribute(fields.pop("format"))
+        self.__dict__.update(fields)
+        self._footprint = _kvq.Footprint(self._text)
+
+    def components(self, capacity: int, pages: int | None = None) -> list[Component]:
+        """The arrays that `capacity` tokens of each sequence are stored in, of `pages` pages where that is given."""
+        return self.format.components(self._text, capacity, pages)
+
+    def allocated_bytes(self, capacity: int) -> dict[str, int]:
+        """Bytes of storage for so many tokens of each sequence: of each component, and their "total"."""
+        return self._footprint.allocated(capacity)
+
+    def retained_bytes(self, length: int) -> dict[str, int]:
+        """Those of them that hold tokens once each sequence has so many."""
+        return self._footprint.retained(length)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"CacheType.parse({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, CacheType) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._text)

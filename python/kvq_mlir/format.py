@@ -51,6 +51,31 @@ class Format:
         """
         return parse_attribute(_kvq.preset_attribute(name))
 
+    @staticmethod
+    def of(
+        *,
+        codes: str,
+        group: tuple[int | None, int | None] | None = None,
+        heads: int | str | None = None,
+        scale: str | None = None,
+        zero: str | None = None,
+        range: str | None = None,
+        rotate: str | None = None,
+        center: str | None = None,
+        rope: str | None = None,
+        rule: str | None = None,
+        layout: str | None = None,
+    ) -> Format:
+        """The format with these fields, each as in text: `Format.of(codes="ui4", group=(32, 1), scale="f16", ...)`.
+
+        group: tokens and channels, None for a whole axis. heads: a number, or "*" for all. None leaves a field out.
+        Raises `Error`, a ValueError, where fields do not go together.
+        """
+        fields = dict(locals())
+        if group is not None:
+            fields["group"] = "[{}, {}]".format(*("*" if extent is None else extent for extent in group))
+        return Format(", ".join(f"{name} = {value}" for name, value in fields.items() if value is not None))
+
     @property
     def attribute(self) -> str:
         """The attribute in MLIR, "#kvq.format<...>"."""

@@ -46,6 +46,7 @@ std::unique_ptr<MLIRContext> createContext();
 /// Parses a `!kvq.cache<...>`, or throws what the parser says.
 CacheType parseCacheType(MLIRContext *context, const std::string &text);
 
+void bindModuleBuilder(nanobind::module_ &module);
 void bindCUDA(nanobind::module_ &module);
 void bindEmulated(nanobind::module_ &module);
 void bindGPUCode(nanobind::module_ &module);

@@ -172,6 +172,33 @@ CacheType python::parseCacheType(MLIRContext *context,
   return cache;
 }
 
+/// The canonical text of a cache type, and its fields by name.
+static nb::tuple parseCacheTypeText(const std::string &text) {
+  std::unique_ptr<MLIRContext> context = createContext();
+  CacheType type = parseCacheType(context.get(), text);
+  auto orNone = [](std::optional<int64_t> number) {
+    return number ? nb::object(nb::int_(*number)) : nb::object(nb::none());
+  };
+  nb::dict fields;
+  fields["batch"] = type.getBatch();
+  fields["kv_heads"] = type.getHeads();
+  fields["capacity"] = orNone(ShapedType::isDynamic(type.getCapacity())
+                                  ? std::nullopt
+                                  : std::optional(type.getCapacity()));
+  fields["head_dim"] = type.getHeadDim();
+  fields["format"] = toText(type.getRowFormat());
+  fields["dtype"] = toText(type.getElementType());
+  fields["exact_first"] = type.getExactFirst();
+  fields["recent"] = orNone(type.getRecent());
+  fields["residual"] = orNone(type.getResidual());
+  fields["page"] = orNone(type.getPage());
+  fields["ring"] = orNone(type.getRing());
+  fields["keep_first"] = type.getKeepFirst();
+  fields["token_major"] = type.getTokenMajor();
+  fields["token_group"] = type.getTokenGroup();
+  return nb::make_tuple(toText(Type(type)), fields);
+}
+
 /// (name, shape, element type, alignment, given) of each storage component. A
 /// pool of `pages`, if given, is as large as that says.
 static nb::list getCacheComponents(const std::string &text, int64_t capacity,
@@ -285,6 +312,8 @@ void python::bindInspect(nb::module_ &module) {
              "The canonical text of a format, and its fields.");
   module.def("parse_segments", &parseSegments, nb::arg("text"),
              "The canonical text of segments, and the end and format of each.");
+  module.def("parse_cache_type", &parseCacheTypeText, nb::arg("text"),
+             "The canonical text of a cache type, and its fields.");
   module.def(
       "cache_components", &getCacheComponents, nb::arg("type"),
       nb::arg("capacity"), nb::arg("pages") = nb::none(),

@@ -30,6 +30,7 @@ std::unique_ptr<MLIRContext> python::createContext() {
 NB_MODULE(_kvq, module) {
   module.doc() = "The kvq compiler. The package kvq_mlir wraps it.";
   nb::exception<python::Error>(module, "Error", PyExc_ValueError);
+  python::bindModuleBuilder(module);
   python::bindCUDA(module);
   python::bindEmulated(module);
   python::bindFootprint(module);
