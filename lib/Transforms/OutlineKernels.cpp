@@ -81,13 +81,21 @@ static bool readsViews(Operation *op) {
   return llvm::any_of(op->getOperands(), isView);
 }
 
+/// Whether a call in place of the op would find a function of `module`: not
+/// from a module within it, nor from within an op that may be a symbol table,
+/// for all that is known of it.
+static bool seesFunctionsOf(ModuleOp module, Operation *op) {
+  return SymbolTable::getNearestSymbolTable(op) == module;
+}
+
 /// Puts attention and appends into groups of equal ones, in order.
 static std::vector<EqualOps> collectEqualOps(ModuleOp module) {
   std::vector<EqualOps> groups;
   // Equal ops have equal hashes, so each is compared with few.
   DenseMap<size_t, SmallVector<size_t, 1>> byHash;
   module.walk([&](Operation *op) {
-    if (!isa<AttentionOp, AppendOp>(op) || readsViews(op))
+    if (!isa<AttentionOp, AppendOp>(op) || readsViews(op) ||
+        !seesFunctionsOf(module, op))
       return;
     dropLabels(op);
     SmallVector<unsigned> numbers = getOperandNumbers(op);
