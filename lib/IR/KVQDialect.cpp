@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Bytecode.h"
+
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/Presets.h"
 
@@ -224,4 +226,5 @@ void KVQDialect::initialize() {
 #include "kvq/IR/KVQOps.cpp.inc"
       >();
   addInterfaces<KVQAsmInterface, KVQInlinerInterface>();
+  addBytecodeInterface(*this);
 }
