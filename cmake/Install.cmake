@@ -4,8 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(KVQ_LIBRARIES KVQIR KVQTransforms KVQConversion KVQPipelines KVQEmulator
-  KVQRuntime KVQTarget)
+set(KVQ_LIBRARIES KVQIR KVQTransforms KVQTransformOps KVQConversion KVQPipelines
+  KVQEmulator KVQRuntime KVQTarget)
 set(KVQ_TOOLS kvq-compile kvq-emulate kvq-lsp-server kvq-opt kvq-reduce
   kvq-translate)
 

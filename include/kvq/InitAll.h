@@ -15,8 +15,8 @@
 
 namespace mlir::kvq {
 
-/// Registers the dialect and what pipelines need: interfaces of its ops, and of
-/// MLIR's ops that kvq's become.
+/// Registers the dialect, its ops of the transform dialect, and what pipelines
+/// need: interfaces of its ops, and of MLIR's ops that kvq's become.
 void registerAllDialects(DialectRegistry &registry);
 
 /// Registers all passes and pipelines.

@@ -7,12 +7,14 @@
 
 #include "kvq/InitAll.h"
 
+#include "kvq/TransformOps/KVQTransformOps.h"
 #include "kvq/Transforms/Bufferization.h"
 
 using namespace mlir;
 
 void kvq::registerAllDialects(DialectRegistry &registry) {
   registry.insert<KVQDialect>();
+  registerTransformExtension(registry);
   registerBufferizableOps(registry);
   registerUpstreamInterfaces(registry);
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/Transforms.h"
 
 #include "Segments.h"
 
@@ -271,7 +271,12 @@ static SmallVector<Value> mergeStoredValues(OpBuilder &b, PartialAttentionOp op,
 /// Replaces `op` by its parts within pairs of regions. Parts whose values are
 /// codes with a mean or a rotation have a state of their own, which is merged
 /// in the end.
-static void splitByRegion(RewriterBase &rewriter, PartialAttentionOp op) {
+FailureOr<SmallVector<PartialAttentionOp>>
+kvq::splitRegions(RewriterBase &rewriter, PartialAttentionOp op) {
+  if (op.getKeyRegion())
+    return op.emitOpError("expected no key_region and value_region yet, got ")
+           << stringifyTokenRegion(*op.getKeyRegion()) << " and "
+           << stringifyTokenRegion(*op.getValueRegion());
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   SmallVector<TokenRange> keys =
@@ -290,6 +295,7 @@ static void splitByRegion(RewriterBase &rewriter, PartialAttentionOp op) {
     coded = buildIdentity(rewriter, op);
   Value query = buildStoredQuery(rewriter, op, preparedKeys);
   Value bias = buildStoredBias(rewriter, op, preparedKeys);
+  SmallVector<PartialAttentionOp> parts;
   for (const TokenRange &key : keys)
     for (const TokenRange &value : values) {
       bool hasCodes = value.region == TokenRegion::Codes;
@@ -299,10 +305,12 @@ static void splitByRegion(RewriterBase &rewriter, PartialAttentionOp op) {
       if (key.region == TokenRegion::Codes)
         readStoredKeys(part, query, bias);
       chain.assign(part->result_begin(), part->result_end());
+      parts.push_back(part);
     }
   if (hasOwnState)
     state = mergeStoredValues(rewriter, op, preparedValues, coded, state);
   rewriter.replaceOp(op, state);
+  return parts;
 }
 
 //===----------------------------------------------------------------------===//
@@ -322,7 +330,8 @@ struct SplitRegionsPass : kvq::impl::SplitRegionsPassBase<SplitRegionsPass> {
     });
     IRRewriter rewriter(&getContext());
     for (PartialAttentionOp op : ops)
-      splitByRegion(rewriter, op);
+      if (failed(splitRegions(rewriter, op)))
+        return signalPassFailure();
   }
 };
 

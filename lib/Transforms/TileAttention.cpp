@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/Transforms/Passes.h"
-
-#include "kvq/IR/KVQ.h"
+#include "kvq/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,7 +23,7 @@ using namespace mlir;
 using namespace mlir::kvq;
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Tiles
 //===----------------------------------------------------------------------===//
 
 /// The tile for a part: token groups that several tokens share divide it, or
@@ -80,6 +78,33 @@ static bool fitsPages(PartialAttentionOp op, int64_t tile) {
   return hasPages;
 }
 
+FailureOr<TiledAttention> kvq::tileAttention(RewriterBase &rewriter,
+                                             PartialAttentionOp op,
+                                             int64_t tileTokens) {
+  if (!op.getKeyRegion())
+    return op.emitOpError("expected key_region and value_region, as "
+                          "kvq-split-regions sets them, got neither");
+  int64_t asked = op.getTile() ? int64_t(*op.getTile()) : tileTokens;
+  int64_t size = getTileTokens(op, asked);
+  rewriter.modifyOpInPlace(op, [&] { op.setWithinPages(fitsPages(op, size)); });
+  scf::SCFTilingOptions options;
+  options.setTileSizes({rewriter.getIndexAttr(size)});
+  rewriter.setInsertionPoint(op);
+  FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
+      rewriter, cast<TilingInterface>(op.getOperation()), options);
+  if (failed(tiled))
+    return op.emitOpError("could not be tiled over its tokens");
+  auto tile = cast<PartialAttentionOp>(tiled->tiledOps.front());
+  rewriter.modifyOpInPlace(tile, [&] { tile.setTile(size); });
+  rewriter.replaceOp(op, tiled->replacements);
+  return TiledAttention{tile,
+                        cast<scf::ForOp>(tiled->loops.front().getOperation())};
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
 namespace {
 
 struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
@@ -96,28 +121,8 @@ struct TileAttentionPass : kvq::impl::TileAttentionPassBase<TileAttentionPass> {
     getOperation()->walk([&](PartialAttentionOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
     for (PartialAttentionOp op : ops)
-      if (failed(tile(rewriter, op)))
+      if (failed(tileAttention(rewriter, op, tileTokens)))
         return signalPassFailure();
-  }
-
-  LogicalResult tile(IRRewriter &rewriter, PartialAttentionOp op) {
-    if (!op.getKeyRegion())
-      return op.emitOpError("expected key_region and value_region, as "
-                            "kvq-split-regions sets them, got neither");
-    int64_t asked = op.getTile() ? int64_t(*op.getTile()) : tileTokens;
-    int64_t size = getTileTokens(op, asked);
-    op.setWithinPages(fitsPages(op, size));
-    scf::SCFTilingOptions options;
-    options.setTileSizes({rewriter.getIndexAttr(size)});
-    rewriter.setInsertionPoint(op);
-    FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
-        rewriter, cast<TilingInterface>(op.getOperation()), options);
-    if (failed(tiled))
-      return op.emitOpError("could not be tiled over its tokens");
-    for (Operation *tile : tiled->tiledOps)
-      cast<PartialAttentionOp>(tile).setTile(size);
-    rewriter.replaceOp(op, tiled->replacements);
-    return success();
   }
 };
 

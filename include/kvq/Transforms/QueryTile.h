@@ -17,6 +17,9 @@ namespace mlir::kvq {
 /// registers hold the columns of two rows of 1024 or of 16 of 128.
 inline constexpr int64_t kCPURowChannels = 8192, kGPURowChannels = 2048;
 
+/// Query tokens in a work item at most: scratch could not hold the rows of more.
+inline constexpr int64_t kMostQueryTokens = 4096;
+
 /// Query tokens in a work item for `queryTokens` of them, each with `heads`
 /// query heads to a KV head, rows of the query and of the output having at most
 /// `channels` channels, and all of an item `rowChannels`: a power of two, so

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/Transforms.h"
 
 #include "TileDecomposer.h"
 
@@ -24,6 +24,45 @@ namespace mlir::kvq {
 
 using namespace mlir;
 using namespace mlir::kvq;
+
+/// Whether the op has enough rows to have them side by side.
+static bool hasManyRows(PartialAttentionOp op, int64_t dequantizeRows) {
+  int64_t rows = cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
+  return dequantizeRows != 0 && rows >= dequantizeRows && !op.getQueryCodes();
+}
+
+static LogicalResult expectTile(PartialAttentionOp op) {
+  if (!op.getTile() || !op.getKeyRegion())
+    return op.emitOpError("expected a tile bound and the regions of "
+                          "keys and values (run kvq-tile-attention "
+                          "first)");
+  if (std::optional<Type> type = op.getQueryCodes(); type && !type->isInteger())
+    return op.emitOpError("expected query_codes of integers without "
+                          "tensor cores (sm_89 or newer, "
+                          "kvq-map-to-tensor-cores), got ")
+           << *type;
+  return success();
+}
+
+LogicalResult kvq::decomposeAttention(RewriterBase &rewriter, Operation *op,
+                                      int64_t dequantizeRows,
+                                      TransposedQueries &transposed) {
+  rewriter.setInsertionPoint(op);
+  if (auto partial = dyn_cast<PartialAttentionOp>(op)) {
+    if (failed(expectTile(partial)))
+      return failure();
+    bool rowsInLanes = hasManyRows(partial, dequantizeRows);
+    rewriter.replaceOp(
+        op, TileDecomposer(rewriter, partial, rowsInLanes, transposed).run());
+    return success();
+  }
+  FailureOr<SmallVector<Value>> results =
+      cast<MergePartialsOp>(op).decomposeOperation(rewriter);
+  if (failed(results))
+    return failure();
+  rewriter.replaceOp(op, *results);
+  return success();
+}
 
 namespace {
 
@@ -46,39 +85,9 @@ struct DecomposeAttentionPass
     });
     IRRewriter rewriter(&getContext());
     TransposedQueries transposed;
-    for (Operation *op : ops) {
-      rewriter.setInsertionPoint(op);
-      FailureOr<SmallVector<Value>> results =
-          decompose(rewriter, op, transposed);
-      if (failed(results))
+    for (Operation *op : ops)
+      if (failed(decomposeAttention(rewriter, op, dequantizeRows, transposed)))
         return signalPassFailure();
-      rewriter.replaceOp(op, *results);
-    }
-  }
-
-  FailureOr<SmallVector<Value>> decompose(IRRewriter &rewriter, Operation *op,
-                                          TransposedQueries &transposed) {
-    if (auto merge = dyn_cast<MergePartialsOp>(op))
-      return merge.decomposeOperation(rewriter);
-    auto partial = cast<PartialAttentionOp>(op);
-    if (!partial.getTile() || !partial.getKeyRegion())
-      return partial.emitOpError("expected a tile bound and the regions of "
-                                 "keys and values (run kvq-tile-attention "
-                                 "first)");
-    if (std::optional<Type> type = partial.getQueryCodes();
-        type && !type->isInteger())
-      return partial.emitOpError("expected query_codes of integers without "
-                                 "tensor cores (sm_89 or newer, "
-                                 "kvq-map-to-tensor-cores), got ")
-             << *type;
-    return TileDecomposer(rewriter, partial, hasManyRows(partial), transposed)
-        .run();
-  }
-
-  bool hasManyRows(PartialAttentionOp op) {
-    int64_t rows =
-        cast<RankedTensorType>(op.getQuery().getType()).getDimSize(0);
-    return dequantizeRows != 0 && rows >= dequantizeRows && !op.getQueryCodes();
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
+#include "kvq/Transforms/Transforms.h"
 
 namespace mlir::kvq {
 
@@ -21,9 +22,6 @@ struct RopePairs;
 struct ChannelRange {
   int64_t begin, count, stride = 1;
 };
-
-/// Queries with rows side by side, channels x rows, by the query they are of.
-using TransposedQueries = llvm::DenseMap<Value, Value>;
 
 /// Emits one tile of attention. Axes: r query rows, t tokens, c channels.
 ///

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/Transforms.h"
 
 #include "ScaleFolder.h"
 
@@ -101,42 +101,53 @@ std::optional<int64_t> Contraction::getTokenBound() const {
                                        : std::optional<int64_t>(extent);
 }
 
+//===----------------------------------------------------------------------===//
+// Folding
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value>
+kvq::foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool turnRows,
+                llvm::function_ref<LogicalResult(StringRef)> notifyReason) {
+  rewriter.setInsertionPoint(op);
+  FailureOr<Contraction> contraction = Contraction::match(op);
+  if (failed(contraction))
+    return notifyReason(
+        "not a contraction of a static number of f32 rows with a "
+        "dequantized tile");
+  DequantizeOp dequantize = contraction->dequantize;
+  auto scalesType = cast<RankedTensorType>(dequantize.getInputs()[1].getType());
+  if (dequantize.getFormat().getGroupTokens() > 1 &&
+      scalesType.getDimSize(0) != 1)
+    return notifyReason("the tile spans more than one group of tokens");
+  std::optional<int64_t> bound = contraction->getTokenBound();
+  if (!bound)
+    return notifyReason("the tile has no static bound");
+  Location loc = op.getLoc();
+  auto integers = op->getAttrOfType<TypeAttr>(kQueryCodesAttrName);
+  Value folded =
+      integers
+          ? foldWithIntegers(rewriter, loc, *contraction, *bound,
+                             cast<IntegerType>(integers.getValue()), turnRows)
+          : ScaleFolder(rewriter, loc, *contraction, *bound).run();
+  rewriter.replaceOp(op, folded);
+  return folded;
+}
+
 namespace {
 
 struct FoldIntoContraction : OpRewritePattern<linalg::GenericOp> {
-  FoldIntoContraction(MLIRContext *context, bool turnsRows)
-      : OpRewritePattern(context), turnsRows(turnsRows) {}
+  FoldIntoContraction(MLIRContext *context, bool turnRows)
+      : OpRewritePattern(context), turnRows(turnRows) {}
 
   LogicalResult matchAndRewrite(linalg::GenericOp op,
                                 PatternRewriter &rewriter) const override {
-    FailureOr<Contraction> contraction = Contraction::match(op);
-    if (failed(contraction))
-      return rewriter.notifyMatchFailure(
-          op, "not a contraction of a static number of f32 rows with a "
-              "dequantized tile");
-    DequantizeOp dequantize = contraction->dequantize;
-    auto scalesType =
-        cast<RankedTensorType>(dequantize.getInputs()[1].getType());
-    if (dequantize.getFormat().getGroupTokens() > 1 &&
-        scalesType.getDimSize(0) != 1)
-      return rewriter.notifyMatchFailure(
-          op, "the tile spans more than one group of tokens");
-    std::optional<int64_t> bound = contraction->getTokenBound();
-    if (!bound)
-      return rewriter.notifyMatchFailure(op, "the tile has no static bound");
-    Location loc = op.getLoc();
-    auto integers = op->getAttrOfType<TypeAttr>(kQueryCodesAttrName);
-    Value folded =
-        integers ? foldWithIntegers(rewriter, loc, *contraction, *bound,
-                                    cast<IntegerType>(integers.getValue()),
-                                    turnsRows)
-                 : ScaleFolder(rewriter, loc, *contraction, *bound).run();
-    rewriter.replaceOp(op, folded);
-    return success();
+    return foldScales(rewriter, op, turnRows, [&](StringRef reason) {
+      return rewriter.notifyMatchFailure(op, reason);
+    });
   }
 
 private:
-  bool turnsRows;
+  bool turnRows;
 };
 
 struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {

@@ -13,7 +13,7 @@
 
 #include "SideMatcher.h"
 
-#include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,7 +51,7 @@ static Value buildFlushed(OpBuilder &b, Location loc, CacheType type,
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Sides
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -76,20 +76,6 @@ struct Side {
   MutableOperandRange getFlushedMutable(AttentionOp op) const {
     return isKey ? op.getKeyFlushedMutable() : op.getValueFlushedMutable();
   }
-};
-
-struct FuseDequantizePass
-    : kvq::impl::FuseDequantizePassBase<FuseDequantizePass> {
-  using Base::Base;
-
-  void runOnOperation() override {
-    SmallVector<AttentionOp> ops;
-    getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
-    for (AttentionOp op : ops)
-      fuse(op);
-  }
-
-  void fuse(AttentionOp op);
 };
 
 } // namespace
@@ -134,7 +120,7 @@ static void matchGroupOrigins(AttentionOp op, MutableArrayRef<Side> sides) {
 }
 
 /// Erases what made `value` as far as nothing else uses it.
-static void eraseDeadProducers(Value value) {
+static void eraseDeadProducers(RewriterBase &rewriter, Value value) {
   llvm::SetVector<Operation *> worklist;
   worklist.insert(value.getDefiningOp());
   while (!worklist.empty()) {
@@ -142,13 +128,18 @@ static void eraseDeadProducers(Value value) {
     if (!op || !isOpTriviallyDead(op))
       continue;
     SmallVector<Value> operands(op->getOperands());
-    op->erase();
+    rewriter.eraseOp(op);
     for (Value operand : operands)
       worklist.insert(operand.getDefiningOp());
   }
 }
 
-void FuseDequantizePass::fuse(AttentionOp op) {
+//===----------------------------------------------------------------------===//
+// One op
+//===----------------------------------------------------------------------===//
+
+/// Each side of `op` that is a tensor, matched.
+static SmallVector<Side, 2> matchSides(AttentionOp op) {
   SmallVector<Side, 2> sides;
   for (bool isKey : {true, false}) {
     Value operand = isKey ? op.getKey() : op.getValue();
@@ -160,27 +151,66 @@ void FuseDequantizePass::fuse(AttentionOp op) {
   }
   matchRepeats(sides);
   matchGroupOrigins(op, sides);
+  return sides;
+}
 
-  OpBuilder b(op);
+/// Has `op` read a side from a cache over its codes.
+static void readCodes(RewriterBase &rewriter, AttentionOp op,
+                      const Side &side) {
   Location loc = op.getLoc();
-  for (Side &side : sides) {
+  Value operand = side.getOperand(op);
+  CacheType type = side.matcher.getCacheType();
+  SmallVector<Value> components = side.matcher.buildComponents(rewriter, loc);
+  Value cache = FromComponentsOp::create(rewriter, loc, type, components);
+  SmallVector<Value> flushed;
+  if (type.hasRecentWindow())
+    flushed.push_back(buildFlushed(rewriter, loc, type, components.front()));
+  rewriter.modifyOpInPlace(op, [&] {
+    side.getMutable(op).set(cache);
+    side.getFlushedMutable(op).assign(flushed);
+  });
+  eraseDeadProducers(rewriter, operand);
+}
+
+SmallVector<std::string> kvq::fuseDequantize(RewriterBase &rewriter,
+                                             AttentionOp op) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  SmallVector<std::string> left;
+  for (Side &side : matchSides(op)) {
+    std::string name = side.getName().str();
     if (!side.fuses) {
+      std::string reason = side.matcher.getReason().str();
       remark::missed(loc, getRemarkOpts(op))
-          << remark::add("{0} are not read as codes", side.getName().str())
-          << remark::reason("{0}", side.matcher.getReason().str());
+          << remark::add("{0} are not read as codes", name)
+          << remark::reason("{0}", reason);
+      left.push_back(name + " are not read as codes: " + reason);
       continue;
     }
-    Value operand = side.getOperand(op);
-    CacheType type = side.matcher.getCacheType();
-    SmallVector<Value> components = side.matcher.buildComponents(b, loc);
-    side.getMutable(op).set(FromComponentsOp::create(b, loc, type, components));
-    if (type.hasRecentWindow())
-      side.getFlushedMutable(op).assign(
-          buildFlushed(b, loc, type, components.front()));
-    else
-      side.getFlushedMutable(op).clear();
-    eraseDeadProducers(operand);
+    readCodes(rewriter, op, side);
     remark::passed(loc, getRemarkOpts(op))
-        << remark::add("{0} are read as codes", side.getName().str());
+        << remark::add("{0} are read as codes", name);
   }
+  return left;
 }
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct FuseDequantizePass
+    : kvq::impl::FuseDequantizePassBase<FuseDequantizePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<AttentionOp> ops;
+    getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (AttentionOp op : ops)
+      (void)fuseDequantize(rewriter, op);
+  }
+};
+
+} // namespace

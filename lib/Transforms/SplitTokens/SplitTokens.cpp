@@ -7,8 +7,8 @@
 
 #include "WorkItem.h"
 
-#include "kvq/Transforms/Passes.h"
 #include "kvq/Transforms/QueryTile.h"
+#include "kvq/Transforms/Transforms.h"
 
 #include "kvq/IR/KVQ.h"
 
@@ -28,9 +28,6 @@ using namespace mlir::kvq;
 // Query tokens
 //===----------------------------------------------------------------------===//
 
-/// More than scratch could hold the rows of.
-static constexpr int64_t kMostQueryTokens = 4096;
-
 /// One where the number of query tokens is not known, as it is for decoding.
 static int64_t getQueryTile(AttentionOp op, int64_t rowChannels) {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
@@ -47,16 +44,16 @@ namespace {
 /// Emits the work items of one attention op.
 class AttentionSplitter {
 public:
-  AttentionSplitter(IRRewriter &rewriter, const WorkItems &items)
+  AttentionSplitter(RewriterBase &rewriter, const WorkItems &items)
       : b(rewriter), op(items.op), loc(op.getLoc()), items(items),
         outputType(cast<RankedTensorType>(op.getInit().getType())),
         key(cast<CacheType>(op.getKey().getType())) {}
 
-  void run();
+  SmallVector<scf::ForallOp> run();
 
 private:
   scf::ForallOp runUnsplit(ValueRange outputs);
-  scf::ForallOp runSplit(ValueRange outputs);
+  SmallVector<scf::ForallOp> runSplit(ValueRange outputs);
   AttentionState createWorkspace();
 
   scf::ForallOp createWorkItems(ArrayRef<OpFoldResult> extents,
@@ -73,7 +70,7 @@ private:
     return {b, items, ivs[0], ivs[1], ivs[2]};
   }
 
-  IRRewriter &b;
+  RewriterBase &b;
   AttentionOp op;
   Location loc;
   WorkItems items;
@@ -87,13 +84,15 @@ private:
 // Loops over work items
 //===----------------------------------------------------------------------===//
 
-void AttentionSplitter::run() {
+SmallVector<scf::ForallOp> AttentionSplitter::run() {
   SmallVector<Value> outputs = {op.getInit()};
   if (op.getLse())
     outputs.push_back(op.getLse());
-  scf::ForallOp loop =
-      items.splits == 1 ? runUnsplit(outputs) : runSplit(outputs);
-  b.replaceOp(op, loop.getResults());
+  SmallVector<scf::ForallOp> loops =
+      items.splits == 1 ? SmallVector<scf::ForallOp>{runUnsplit(outputs)}
+                        : runSplit(outputs);
+  b.replaceOp(op, loops.back().getResults());
+  return loops;
 }
 
 scf::ForallOp AttentionSplitter::runUnsplit(ValueRange outputs) {
@@ -133,7 +132,7 @@ static void getWorkspaceSlice(OpBuilder &b, RankedTensorType type,
   }
 }
 
-scf::ForallOp AttentionSplitter::runSplit(ValueRange outputs) {
+SmallVector<scf::ForallOp> AttentionSplitter::runSplit(ValueRange outputs) {
   int64_t splits = items.splits;
   SmallVector<OpFoldResult> extents = getExtents(), splitExtents = extents;
   splitExtents.push_back(b.getIndexAttr(splits));
@@ -187,7 +186,69 @@ scf::ForallOp AttentionSplitter::runSplit(ValueRange outputs) {
   item.storeResults(
       {merged.getResult(0), merged.getResult(1), merged.getResult(2)},
       merges.getRegionIterArgs());
-  return merges;
+  return {partials, merges};
+}
+
+//===----------------------------------------------------------------------===//
+// One op
+//===----------------------------------------------------------------------===//
+
+/// Attention over float tensors has no lowering: it would read a cache that
+/// was rebuilt in full.
+static LogicalResult expectCaches(AttentionOp op) {
+  for (auto [name, operand] :
+       {std::pair("key", op.getKey()), std::pair("value", op.getValue())})
+    if (!isa<CacheType>(operand.getType()))
+      return op.emitOpError("expected a cache as the ")
+             << name << ", got " << operand.getType()
+             << ": attention over tensors has no unfused lowering "
+                "(kvq-fuse-dequantize did not make it one over caches)";
+    else if (failed(
+                 verifyAssignedLayout(op, cast<CacheType>(operand.getType()))))
+      return failure();
+  return success();
+}
+
+/// Passes the fields of a schedule that are those of loops, of all of a
+/// function alike, on to the function.
+static LogicalResult passOn(ScheduleAttr schedule, AttentionOp op) {
+  if (!schedule.getVectorWidth() && !schedule.getPrefetch())
+    return success();
+  auto loops =
+      ScheduleAttr::get(op.getContext(), /*tile=*/std::nullopt,
+                        /*splits=*/std::nullopt,
+                        /*heads_inside=*/std::nullopt,
+                        schedule.getVectorWidth(), schedule.getPrefetch());
+  // The pass may run on more than one function at once.
+  Operation *function = op->getParentOfType<FunctionOpInterface>();
+  if (!function)
+    return op.emitOpError("expected a function around an op with a vector "
+                          "width or a prefetch distance in its schedule");
+  auto other = function->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+  if (other && other != loops)
+    return op.emitOpError("expected vector width and prefetch distance of "
+                          "the function's others, ")
+           << other << ", got " << loops;
+  function->setAttr(kScheduleAttrName, loops);
+  return success();
+}
+
+FailureOr<SmallVector<scf::ForallOp>>
+kvq::splitTokens(RewriterBase &rewriter, AttentionOp op,
+                 const SplitTokensPassOptions &options) {
+  if (failed(expectCaches(op)))
+    return failure();
+  int64_t splits = options.splits;
+  if (ScheduleAttr schedule = op.getScheduleAttr()) {
+    splits = schedule.getSplits().value_or(splits);
+    if (failed(passOn(schedule, op)))
+      return failure();
+  }
+  rewriter.setInsertionPoint(op);
+  int64_t queryTokens = options.queryTile == 0
+                            ? getQueryTile(op, options.rowChannels)
+                            : options.queryTile;
+  return AttentionSplitter(rewriter, {op, queryTokens, splits}).run();
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,58 +282,9 @@ struct SplitTokensPass : kvq::impl::SplitTokensPassBase<SplitTokensPass> {
     SmallVector<AttentionOp> ops;
     getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
-    for (AttentionOp op : ops) {
-      if (failed(expectCaches(op)))
+    for (AttentionOp op : ops)
+      if (failed(splitTokens(rewriter, op, {splits, queryTile, rowChannels})))
         return signalPassFailure();
-      std::optional<int64_t> own;
-      if (ScheduleAttr schedule = op.getScheduleAttr()) {
-        own = schedule.getSplits();
-        if (failed(passOn(schedule, op)))
-          return signalPassFailure();
-      }
-      rewriter.setInsertionPoint(op);
-      int64_t queryTokens =
-          queryTile == 0 ? getQueryTile(op, rowChannels) : queryTile;
-      AttentionSplitter(rewriter, {op, queryTokens, own.value_or(splits)})
-          .run();
-    }
-  }
-
-  /// The fields of a schedule that are those of loops, of all of a function
-  /// alike, to the function.
-  LogicalResult passOn(ScheduleAttr schedule, AttentionOp op) {
-    if (!schedule.getVectorWidth() && !schedule.getPrefetch())
-      return success();
-    auto loops =
-        ScheduleAttr::get(&getContext(), /*tile=*/std::nullopt,
-                          /*splits=*/std::nullopt,
-                          /*heads_inside=*/std::nullopt,
-                          schedule.getVectorWidth(), schedule.getPrefetch());
-    // The pass may run on more than one function at once.
-    Operation *function = op->getParentOfType<FunctionOpInterface>();
-    auto other = function->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
-    if (other && other != loops)
-      return op.emitOpError("expected vector width and prefetch distance of "
-                            "the function's others, ")
-             << other << ", got " << loops;
-    function->setAttr(kScheduleAttrName, loops);
-    return success();
-  }
-
-  /// Attention over float tensors has no lowering: it would read a cache that
-  /// was rebuilt in full.
-  LogicalResult expectCaches(AttentionOp op) {
-    for (auto [name, operand] :
-         {std::pair("key", op.getKey()), std::pair("value", op.getValue())})
-      if (!isa<CacheType>(operand.getType()))
-        return op.emitOpError("expected a cache as the ")
-               << name << ", got " << operand.getType()
-               << ": attention over tensors has no unfused lowering "
-                  "(kvq-fuse-dequantize did not make it one over caches)";
-      else if (failed(verifyAssignedLayout(op,
-                                           cast<CacheType>(operand.getType()))))
-        return failure();
-    return success();
   }
 };
 
