@@ -65,12 +65,16 @@ struct KVQBytecodeInterface : BytecodeDialectInterface {
   }
 
   Attribute readAttribute(DialectBytecodeReader &reader) const override {
-    StringAttr text = readText(reader);
-    return text ? parseAttribute(text, getContext()) : Attribute();
+    StringRef text;
+    if (failed(reader.readString(text)))
+      return {};
+    return parseAttribute(text, getContext());
   }
   Type readType(DialectBytecodeReader &reader) const override {
-    StringAttr text = readText(reader);
-    return text ? parseType(text, getContext()) : Type();
+    StringRef text;
+    if (failed(reader.readString(text)))
+      return {};
+    return parseType(text, getContext());
   }
 
 private:
@@ -78,14 +82,9 @@ private:
   LogicalResult writeText(T value, DialectBytecodeWriter &writer) const {
     std::string text;
     llvm::raw_string_ostream(text) << value;
-    writer.writeAttribute(StringAttr::get(getContext(), text));
+    // The writer takes strings that outlive it: the context has this one then.
+    writer.writeOwnedString(StringAttr::get(getContext(), text).getValue());
     return success();
-  }
-
-  StringAttr readText(DialectBytecodeReader &reader) const {
-    StringAttr text;
-    (void)reader.readAttribute(text);
-    return text;
   }
 };
 
