@@ -50,3 +50,15 @@ func.func @tile(%c: !c, %i: index) {
   %0:2 = kvq.load_tile %c <codes> at [%i, %i] tokens [%i to %i] {tile = 0} : !c -> tensor<?x64xi8>, tensor<?x2xf16>
   return
 }
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, 32], scale = f16>
+!c = !kvq.cache<1x1x?x96xf16, #kvq.segments<[0:64] = #i8, [64:96] = none>>
+
+// Ops on segments are split first, attention to them aside.
+func.func @segments(%x: tensor<1x1x?x96xf16>, %n: tensor<1xi64>, %c: !c) -> !c {
+  // expected-error @below {{'kvq.append' op expected a cache of one format, got segments (run kvq-split-segments first)}}
+  %r = kvq.append ins(%x : tensor<1x1x?x96xf16>) lengths(%n : tensor<1xi64>) into(%c : !c) -> !c
+  return %r : !c
+}

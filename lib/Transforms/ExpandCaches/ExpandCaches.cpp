@@ -238,6 +238,17 @@ static CacheType findOpenCache(Operation *op) {
   return found;
 }
 
+/// Whether the op works on one format at a time, and its cache has several.
+static bool hasUnsplitSegments(Operation *op) {
+  auto isSegmented = [](Type type) {
+    auto cache = dyn_cast<CacheType>(type);
+    return cache && cache.getSegments();
+  };
+  return isa<AppendOp, ReorderOp, ShiftOp, LoadTileOp, LoadGivenOp>(op) &&
+         (llvm::any_of(op->getOperandTypes(), isSegmented) ||
+          llvm::any_of(op->getResultTypes(), isSegmented));
+}
+
 /// Reports every op that carries a cache and is not known to the conversion,
 /// and the first one with a cache that has no storage.
 static LogicalResult verifyExpandable(ModuleOp module) {
@@ -252,6 +263,11 @@ static LogicalResult verifyExpandable(ModuleOp module) {
   if (open.wasInterrupted())
     return failure();
   module.walk([&](Operation *op) {
+    if (hasUnsplitSegments(op)) {
+      op->emitOpError("expected a cache of one format, got segments (run "
+                      "kvq-split-segments first)");
+      expandable = false;
+    }
     if (isExpandable(op) || !carriesCache(op))
       return;
     op->emitError("op '") << op->getName()
