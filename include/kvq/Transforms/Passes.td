@@ -9,6 +9,7 @@
 #define KVQ_TRANSFORMS_PASSES_TD
 
 // In the order of the pipelines.
+include "kvq/Transforms/RaisePasses.td"
 include "kvq/Transforms/CachePasses.td"
 include "kvq/Transforms/AttentionPasses.td"
 include "kvq/Transforms/StoragePasses.td"

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ArithmeticMatcher.h"
-#include "ComponentView.h"
+#include "../ElementTracing/ComponentView.h"
 #include "TracedColumns.h"
 
 using namespace mlir;
@@ -269,7 +269,7 @@ FailureOr<int64_t> FormatFinder::getSharedHeads(const Metadata &scales) {
   FailureOr<ComponentView> view = ComponentView::get(tracer, codes.element);
   if (failed(view))
     return failure();
-  int64_t operandHeads = tracer.operandShape[kHeads];
+  int64_t operandHeads = tracer.extents[kHeads];
   int64_t repeat = view->getSharing(kHeads).value_or(operandHeads);
   if (!scales.heads)
     return repeat == operandHeads ? 1 : FormatAttr::kWholeAxis;
@@ -413,7 +413,7 @@ FailureOr<ArithmeticMatch> FormatFinder::find() {
 }
 
 FailureOr<ArithmeticMatch> ArithmeticMatcher::match() {
-  int64_t channels = tracer.operandShape[kChannels];
+  int64_t channels = tracer.extents[kChannels];
   std::vector<TracedProduct> products;
   for (int64_t channel = 0; channel < channels; ++channel) {
     FailureOr<TracedProduct> product = traceValue(tracer.getElement(channel));

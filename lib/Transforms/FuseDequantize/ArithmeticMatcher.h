@@ -16,7 +16,7 @@
 #ifndef KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_ARITHMETICMATCHER_H
 #define KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_ARITHMETICMATCHER_H
 
-#include "ElementTracer.h"
+#include "../ElementTracing/ElementTracer.h"
 
 namespace mlir::kvq {
 

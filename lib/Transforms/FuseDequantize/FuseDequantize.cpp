@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../DeadProducers.h"
 #include "SideMatcher.h"
 
 #include "kvq/Transforms/Transforms.h"
@@ -116,21 +117,6 @@ static void matchGroupOrigins(AttentionOp op, MutableArrayRef<Side> sides) {
     side.matcher.fail("its token groups start at token 0, those of the "
                       "other side at token " +
                       Twine(cache.getExactFirst()));
-  }
-}
-
-/// Erases what made `value` as far as nothing else uses it.
-static void eraseDeadProducers(RewriterBase &rewriter, Value value) {
-  llvm::SetVector<Operation *> worklist;
-  worklist.insert(value.getDefiningOp());
-  while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val();
-    if (!op || !isOpTriviallyDead(op))
-      continue;
-    SmallVector<Value> operands(op->getOperands());
-    rewriter.eraseOp(op);
-    for (Value operand : operands)
-      worklist.insert(operand.getDefiningOp());
   }
 }
 

@@ -9,8 +9,8 @@
 #define KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_SIDEMATCHER_H
 
 #include "ArithmeticMatcher.h"
-#include "ComponentView.h"
-#include "ElementTracer.h"
+#include "../ElementTracing/ComponentView.h"
+#include "../ElementTracing/ElementTracer.h"
 
 namespace mlir::kvq {
 

@@ -8,7 +8,7 @@
 #ifndef KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_TRACEDCOLUMNS_H
 #define KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_TRACEDCOLUMNS_H
 
-#include "ElementTracer.h"
+#include "../ElementTracing/ElementTracer.h"
 
 namespace mlir::kvq {
 

@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One element of a side of an attention is followed back through whatever only
-// moves elements: casts, slices, reshapes, transposes, broadcasts, joined
-// parts. Its place is a list of affine expressions of the operand's batch, KV
-// head, token and channel, so that each of these is a composition of
-// expressions.
+// One element of a tensor is followed back through whatever only moves
+// elements: casts, slices, reshapes, transposes, broadcasts, joined parts. Its
+// place is a list of affine expressions of dimensions that whoever asks chooses
+// (batch, KV head, token and channel of a side of an attention, say, or the
+// loops of an op), so that each of these is a composition of expressions.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_ELEMENTTRACER_H
-#define KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_ELEMENTTRACER_H
+#ifndef KVQ_LIB_TRANSFORMS_ELEMENTTRACING_ELEMENTTRACER_H
+#define KVQ_LIB_TRANSFORMS_ELEMENTTRACING_ELEMENTTRACER_H
 
 #include "kvq/IR/KVQ.h"
 
@@ -39,11 +39,24 @@ struct TracedElement {
 
 class ElementTracer {
 public:
+  /// For an operand of an attention: dimensions are its axes.
   explicit ElementTracer(Value operand);
+
+  /// Dimensions of the given extents.
+  ElementTracer(MLIRContext *context, ArrayRef<int64_t> extents)
+      : context(context), extents(extents) {}
 
   /// The element of the operand that the expressions' dimensions name, or the
   /// one of a given channel.
   TracedElement getElement(std::optional<int64_t> channel = {});
+
+  /// One move back; false where something else made the element. Fails, with a
+  /// reason, at a move that no expressions tell. The element that it moves to
+  /// is normalized.
+  FailureOr<bool> move(TracedElement &element);
+
+  /// Through a cast from one float type to another; false where there is none.
+  bool moveThroughFloatCast(TracedElement &element);
 
   /// Goes back to what does more than to move the element. Fails, with a
   /// reason, at a move that no expressions tell.
@@ -59,7 +72,7 @@ public:
   }
 
   AffineExpr simplify(AffineExpr expr) const {
-    return simplifyAffineExpr(expr, kAxes, symbols.size());
+    return simplifyAffineExpr(expr, extents.size(), symbols.size());
   }
   /// Runs a verifier, whose error becomes the reason.
   LogicalResult verify(
@@ -71,7 +84,8 @@ public:
   }
 
   MLIRContext *context;
-  ArrayRef<int64_t> operandShape;
+  /// Of the dimensions.
+  SmallVector<int64_t> extents;
   /// What the symbols of the expressions stand for.
   SmallVector<Value> symbols;
   /// Why it failed.
@@ -80,9 +94,10 @@ public:
 private:
   Value operand;
 
-  FailureOr<bool> move(TracedElement &element);
+  FailureOr<bool> moveOnce(TracedElement &element);
   bool moveThroughStructured(TracedElement &element, OpResult result);
   bool moveIntoArgument(TracedElement &element, BlockArgument argument);
+  bool moveIntoExtracted(TracedElement &element, tensor::ExtractOp extract);
   void moveThroughSlice(TracedElement &element, tensor::ExtractSliceOp slice);
   FailureOr<bool> moveThroughInsert(TracedElement &element,
                                     tensor::InsertSliceOp insert);
@@ -97,6 +112,7 @@ private:
   }
   /// The number that a slice gives for an axis.
   AffineExpr getExpr(OpFoldResult number);
+  AffineExpr getIndexExpr(Value index, ArrayRef<AffineExpr> loops);
   void normalize(TracedElement &element);
 };
 
@@ -110,4 +126,4 @@ std::optional<int64_t> getConstantIndex(AffineExpr expr);
 
 } // namespace mlir::kvq
 
-#endif // KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_ELEMENTTRACER_H
+#endif // KVQ_LIB_TRANSFORMS_ELEMENTTRACING_ELEMENTTRACER_H

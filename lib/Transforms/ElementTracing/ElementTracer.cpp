@@ -23,8 +23,9 @@ std::optional<int64_t> kvq::getConstantIndex(AffineExpr expr) {
 }
 
 ElementTracer::ElementTracer(Value operand)
-    : context(operand.getContext()), operandShape(getShape(operand)),
-      operand(operand) {}
+    : ElementTracer(operand.getContext(), getShape(operand)) {
+  this->operand = operand;
+}
 
 TracedElement ElementTracer::getElement(std::optional<int64_t> channel) {
   TracedElement element = {operand, {}};
@@ -238,12 +239,52 @@ bool ElementTracer::moveIntoArgument(TracedElement &element,
   return true;
 }
 
+/// The value that is compared for equality with one.
+static Value getComparedWithOne(Value condition) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
+      !matchPattern(compare.getRhs(), m_One()))
+    return {};
+  return compare.getLhs();
+}
+
+/// An index in the body of a structured op, or null. Where it is 0 if an extent
+/// is 1 and a loop's index otherwise, as front ends write what may broadcast an
+/// axis of a dynamic extent, it is the loop's: both are the same where the axis
+/// is not broadcast, which is taken for granted.
+AffineExpr ElementTracer::getIndexExpr(Value index,
+                                       ArrayRef<AffineExpr> loops) {
+  if (std::optional<int64_t> constant = getConstantIntValue(index))
+    return getConstant(*constant);
+  Operation *op = index.getDefiningOp();
+  if (auto loop = dyn_cast_or_null<linalg::IndexOp>(op))
+    return loop.getDim() < loops.size() ? loops[loop.getDim()] : AffineExpr();
+  if (auto select = dyn_cast_or_null<arith::SelectOp>(op);
+      select && matchPattern(select.getTrueValue(), m_Zero()))
+    if (Value extent = getComparedWithOne(select.getCondition());
+        extent && !extent.getDefiningOp<linalg::IndexOp>())
+      return getIndexExpr(select.getFalseValue(), loops);
+  return {};
+}
+
+/// One element of a tensor as a number, if it is known which.
+bool ElementTracer::moveIntoExtracted(TracedElement &element,
+                                      tensor::ExtractOp extract) {
+  SmallVector<AffineExpr> indices;
+  for (Value index : extract.getIndices()) {
+    indices.push_back(getIndexExpr(index, element.indices));
+    if (!indices.back())
+      return false;
+  }
+  element = {extract.getTensor(), indices};
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // All moves
 //===----------------------------------------------------------------------===//
 
-/// One move back; false where something else made the element.
-FailureOr<bool> ElementTracer::move(TracedElement &element) {
+FailureOr<bool> ElementTracer::moveOnce(TracedElement &element) {
   if (auto argument = dyn_cast<BlockArgument>(element.value))
     return moveIntoArgument(element, argument);
   Operation *op = element.value.getDefiningOp();
@@ -275,24 +316,23 @@ FailureOr<bool> ElementTracer::move(TracedElement &element) {
     element = {splat.getInput(), {}};
     return true;
   }
-  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    if (!llvm::all_of(extract.getIndices(), [](Value index) {
-          return getConstantIntValue(index).has_value();
-        }))
-      return false;
-    element = {extract.getTensor(), {}};
-    for (Value index : extract.getIndices())
-      element.indices.push_back(getConstant(*getConstantIntValue(index)));
-    return true;
-  }
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return moveIntoExtracted(element, extract);
   if (isa<linalg::LinalgOp>(op))
     return moveThroughStructured(element, cast<OpResult>(element.value));
   return false;
 }
 
+FailureOr<bool> ElementTracer::move(TracedElement &element) {
+  normalize(element);
+  FailureOr<bool> moved = moveOnce(element);
+  if (succeeded(moved))
+    normalize(element);
+  return moved;
+}
+
 LogicalResult ElementTracer::skipMoves(TracedElement &element) {
   while (true) {
-    normalize(element);
     FailureOr<bool> moved = move(element);
     if (failed(moved))
       return failure();
@@ -307,20 +347,24 @@ LogicalResult ElementTracer::skipMoves(TracedElement &element) {
   }
 }
 
+bool ElementTracer::moveThroughFloatCast(TracedElement &element) {
+  auto *op = element.value.getDefiningOp();
+  // What is rounded to fewer bits than a value of attention has is another
+  // number.
+  constexpr unsigned kValueBits = 16;
+  bool isRounded =
+      isa_and_nonnull<arith::TruncFOp>(op) &&
+      getElementTypeOrSelf(element.value).getIntOrFloatBitWidth() >= kValueBits;
+  if (!isRounded && !isa_and_nonnull<arith::ExtFOp>(op))
+    return false;
+  element = getOperand(element, 0);
+  return true;
+}
+
 LogicalResult ElementTracer::skipFloatCasts(TracedElement &element) {
-  while (true) {
+  do
     if (failed(skipMoves(element)))
       return failure();
-    auto *op = element.value.getDefiningOp();
-    // What is rounded to fewer bits than a value of attention has is another
-    // number.
-    constexpr unsigned kValueBits = 16;
-    bool isRounded =
-        isa_and_nonnull<arith::TruncFOp>(op) &&
-        getElementTypeOrSelf(element.value).getIntOrFloatBitWidth() >=
-            kValueBits;
-    if (!isRounded && !isa_and_nonnull<arith::ExtFOp>(op))
-      return success();
-    element = getOperand(element, 0);
-  }
+  while (moveThroughFloatCast(element));
+  return success();
 }

@@ -95,7 +95,7 @@ LogicalResult ComponentView::splitByTerms(ElementTracer &tracer,
     int64_t digit = *rest / factor;
     *rest %= factor;
     // Nothing runs over into the next place of the axis outside.
-    int64_t count = tracer.operandShape[term.axis];
+    int64_t count = tracer.extents[term.axis];
     bool isInside = term.axis == kChannels || !ShapedType::isDynamic(count);
     if (term.axis != kChannels)
       isInside &= digit + llvm::divideCeilSigned(count, term.sharing) <= size;

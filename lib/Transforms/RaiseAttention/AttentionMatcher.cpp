@@ -1,0 +1,437 @@
+//===- AttentionMatcher.cpp - A contraction that is attention -------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionMatcher.h"
+
+#include "Softmax.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// The extents of the loops, and one for the channels of keys.
+static SmallVector<int64_t> getDimensions(linalg::LinalgOp op) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  extents.push_back(ShapedType::kDynamic);
+  return extents;
+}
+
+AttentionMatcher::AttentionMatcher(linalg::LinalgOp op)
+    : op(op), tracer(op.getContext(), getDimensions(op)),
+      channels(op.getNumLoops()), digits(op.getContext(), {}) {}
+
+bool AttentionMatcher::hasWeights() {
+  auto contraction = cast<linalg::LinalgOp>(op);
+  if (op->getNumResults() != 1 || contraction.getNumReductionLoops() != 1)
+    return false;
+  AffineMap map = contraction.getIndexingMapMatchingResult(op->getOpResult(0));
+  result = {op->getResult(0), llvm::to_vector(map.getResults())};
+  std::optional<ReducedElement> sum = matchReduction(tracer, result);
+  if (!sum || !isa<arith::AddFOp>(sum->combiner) ||
+      getConstant(tracer, sum->initial) != 0.0)
+    return false;
+  tokens = sum->reducedLoops.front();
+  sum->reduced.indices[tokens] = getAffineDimExpr(tokens, tracer.context);
+  if (!isa_and_nonnull<arith::MulFOp>(skipToOp(tracer, sum->reduced)))
+    return false;
+  for (unsigned side : {0, 1}) {
+    weights = tracer.getOperand(sum->reduced, side);
+    value = tracer.getOperand(sum->reduced, 1 - side);
+    if (comesFromSoftmax(tracer, weights))
+      return true;
+  }
+  return false;
+}
+
+LogicalResult AttentionMatcher::matchOperands() {
+  FailureOr<ScaledElement> score = matchSoftmax(tracer, weights, tokens);
+  if (failed(score))
+    return failure();
+  for (unsigned loop = 0; loop < channels; ++loop)
+    if (loop != tokens && !isInvariant(tracer, weights, loop))
+      rows.push_back(loop);
+  FailureOr<Scores> found =
+      matchScores(tracer, std::move(*score), tokens, channels);
+  if (failed(found))
+    return failure();
+  scores = std::move(*found);
+  for (const MaskTerm &term : scores.masks) {
+    FailureOr<ParsedMask> mask = parseMask(tracer, term);
+    if (failed(mask))
+      return failure();
+    masks.push_back(std::move(*mask));
+  }
+  auto queries = getHolders(tracer, scores.query, /*scales=*/true);
+  auto keyHolders = getHolders(tracer, scores.key, /*scales=*/true);
+  auto valueHolders = getHolders(tracer, value, /*scales=*/false);
+  if (queries.empty() || keyHolders.empty() || valueHolders.empty())
+    return tracer.fail("queries, keys or values are computed where they are "
+                       "contracted, and in no tensor");
+  query = queries.front();
+  key = keyHolders.back();
+  value = valueHolders.back().element;
+  contracted = valueHolders.front().element;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Axes
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<DigitSum>>
+AttentionMatcher::getSums(const TracedElement &element, StringRef name) {
+  SmallVector<DigitSum> sums;
+  for (auto [axis, index] : llvm::enumerate(element.indices)) {
+    std::optional<DigitSum> sum = digits.getSum(index);
+    if (!sum)
+      return tracer.fail("axis " + Twine(axis) + " of its " + name +
+                         " is not read at one index after the other");
+    sums.push_back(std::move(*sum));
+  }
+  return sums;
+}
+
+std::optional<SmallVector<SmallVector<unsigned>>>
+AttentionMatcher::getAxes(const TracedElement &element) const {
+  SmallVector<SmallVector<unsigned>> result;
+  for (auto [index, extent] :
+       llvm::zip_equal(element.indices, getShape(element.value))) {
+    std::optional<SmallVector<unsigned>> axis = digits.getAxis(index, extent);
+    if (!axis)
+      return std::nullopt;
+    result.push_back(std::move(*axis));
+  }
+  return result;
+}
+
+static bool uses(ArrayRef<DigitSum> sums, unsigned digit) {
+  return llvm::any_of(
+      sums, [&](const DigitSum &sum) { return sum.factors[digit] != 0; });
+}
+
+bool AttentionMatcher::dependsOn(const ParsedMask &mask, unsigned digit) const {
+  auto isUsed = [&](AffineExpr index) {
+    std::optional<DigitSum> sum = digits.getSum(index);
+    return sum && sum->factors[digit] != 0;
+  };
+  for (const Comparison &comparison : mask.comparisons) {
+    if (isUsed(comparison.expr))
+      return true;
+    for (const auto &[factor, value] : comparison.values)
+      if (llvm::any_of(value.indices, isUsed))
+        return true;
+  }
+  if (!mask.comparisons.empty())
+    return false;
+  // What is read first may have been broadcast.
+  const HeldElement *oldest =
+      llvm::find_if(llvm::reverse(mask.holders),
+                    [&](const HeldElement &holder) {
+                      return getAxes(holder.element).has_value();
+                    })
+          .base();
+  return oldest != mask.holders.begin() &&
+         llvm::any_of(std::prev(oldest)->element.indices, isUsed);
+}
+
+/// Queries that share keys are heads of a group, unless masks tell one from the
+/// other: then they are tokens. What keys differ along, other than tokens and
+/// channels, is sequences and heads.
+void AttentionMatcher::classify(unsigned digit, ArrayRef<DigitSum> keyAxes) {
+  unsigned loop = digits.get()[digit].loop;
+  if (loop == tokens)
+    axes.tokens = digit;
+  else if (loop == channels)
+    axes.channels = digit;
+  else if (!llvm::is_contained(rows, loop))
+    axes.valueChannels.push_back(digit);
+  else if (uses(keyAxes, digit))
+    axes.heads.push_back(digit);
+  else if (ShapedType::isDynamic(digits.get()[digit].extent) ||
+           llvm::any_of(masks, [&](const ParsedMask &mask) {
+             return dependsOn(mask, digit);
+           }))
+    axes.queries.push_back(digit);
+  else
+    axes.groups.push_back(digit);
+}
+
+LogicalResult AttentionMatcher::matchAxes() {
+  digits = Digits(tracer.context, tracer.extents);
+  for (const TracedElement *element :
+       {&key.element, &value, &query.element, &result})
+    for (AffineExpr index : element->indices)
+      digits.splitFor(index);
+  for (const ParsedMask &mask : masks) {
+    for (const HeldElement &holder : mask.holders)
+      for (AffineExpr index : holder.element.indices)
+        digits.splitFor(index);
+    for (const Comparison &comparison : mask.comparisons) {
+      digits.splitFor(comparison.expr);
+      for (const auto &[factor, value] : comparison.values)
+        for (AffineExpr index : value.indices)
+          digits.splitFor(index);
+    }
+  }
+  FailureOr<SmallVector<DigitSum>> keyAxes = getSums(key.element, "keys");
+  if (failed(keyAxes))
+    return failure();
+  bool hasTokens = false;
+  for (unsigned digit = 0; digit < digits.get().size(); ++digit) {
+    hasTokens |= digits.get()[digit].loop == tokens;
+    classify(digit, *keyAxes);
+  }
+  if (!hasTokens)
+    return tracer.fail("its keys are those of a single token");
+  if (axes.queries.size() > 1)
+    return tracer.fail("query tokens, which masks differ for, go along several "
+                       "axes");
+
+  // In the order of the axes of the keys, heads inside.
+  auto getKeyAxis = [&](unsigned digit) {
+    const DigitSum *found = llvm::find_if(
+        *keyAxes, [&](const DigitSum &sum) { return sum.factors[digit] != 0; });
+    return found - keyAxes->begin();
+  };
+  llvm::sort(axes.heads, [&](unsigned left, unsigned right) {
+    return std::pair(getKeyAxis(left), left) <
+           std::pair(getKeyAxis(right), right);
+  });
+  while (axes.heads.size() > 1) {
+    axes.batch.push_back(axes.heads.front());
+    axes.heads.erase(axes.heads.begin());
+  }
+  if (axes.heads.empty())
+    return success();
+  // A single one is sequences where an axis of one head comes after it.
+  ArrayRef<int64_t> shape = getShape(key.element.value);
+  unsigned only = axes.heads.front();
+  if (axes.batch.empty() && getKeyAxis(only) == 0 && shape.size() == 4 &&
+      llvm::count_if(*keyAxes, [](const DigitSum &sum) {
+        return llvm::all_of(sum.factors,
+                            [](int64_t factor) { return factor == 0; });
+      }) == 1)
+    std::swap(axes.batch, axes.heads);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+/// Whether a mask is for all sequences or none, all query heads or none.
+bool AttentionMatcher::fitsMask(
+    ArrayRef<SmallVector<unsigned>> maskAxes) const {
+  llvm::SmallDenseSet<unsigned> used;
+  for (ArrayRef<unsigned> axis : maskAxes)
+    used.insert(axis.begin(), axis.end());
+  if (!used.erase(axes.tokens))
+    return false;
+  for (unsigned digit : axes.queries)
+    used.erase(digit);
+  for (const SmallVector<unsigned> &all :
+       {SmallVector<unsigned>(axes.batch), getQueryHeads()}) {
+    size_t count =
+        llvm::count_if(all, [&](unsigned digit) { return used.erase(digit); });
+    if (count != 0 && count != all.size())
+      return false;
+  }
+  return used.empty();
+}
+
+LogicalResult AttentionMatcher::addMaskOperand(const ParsedMask &mask) {
+  if (maskOperand)
+    return tracer.fail("scores are masked by several tensors");
+  // As far back as axes are still those of attention.
+  for (const HeldElement &holder : llvm::reverse(mask.holders)) {
+    auto found = getAxes(holder.element);
+    if (!found)
+      continue;
+    Type type = getElementTypeOrSelf(holder.element.value);
+    bool isFloat = !mask.hidesWhere;
+    if (isFloat ? !(type.isF16() || type.isBF16() || type.isF32())
+                : !type.isInteger(1))
+      continue;
+    if (!fitsMask(*found))
+      continue;
+    maskOperand = {holder.element.value, *found, mask.hidesWhere};
+    return success();
+  }
+  return tracer.fail(
+      "no tensor of masks for query tokens and tokens holds what "
+      "masks its scores");
+}
+
+LogicalResult AttentionMatcher::matchMasks() {
+  MaskAxes maskAxes = {axes.tokens, std::nullopt, axes.batch};
+  if (!axes.queries.empty())
+    maskAxes.queries = axes.queries.front();
+  for (const ParsedMask &mask : masks) {
+    bool compares =
+        !mask.comparisons.empty() &&
+        addComparisons(tracer, digits, maskAxes, mask.comparisons, visibility);
+    if (!compares && failed(addMaskOperand(mask)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+int64_t AttentionMatcher::getExtent(ArrayRef<unsigned> axis) const {
+  int64_t extent = 1;
+  for (unsigned digit : axis) {
+    int64_t own = digits.get()[digit].extent;
+    if (ShapedType::isDynamic(own))
+      return own;
+    extent *= own;
+  }
+  return extent;
+}
+
+SmallVector<unsigned> AttentionMatcher::getQueryHeads() const {
+  SmallVector<unsigned> all(axes.heads);
+  llvm::append_range(all, axes.groups);
+  return all;
+}
+
+/// The index of an axis of keys or values, of the sequence, KV head, token and
+/// channel.
+AffineExpr AttentionMatcher::getExpr(const DigitSum &sum) const {
+  AffineExpr expr = sum.rest;
+  for (auto [axis, members] :
+       {std::pair(kBatch, ArrayRef<unsigned>(axes.batch)),
+        std::pair(kHeads, ArrayRef<unsigned>(axes.heads))}) {
+    int64_t inner = getExtent(members);
+    for (unsigned digit : members) {
+      int64_t outer = std::exchange(inner, inner / digits.get()[digit].extent);
+      AffineExpr index = getAffineDimExpr(axis, tracer.context);
+      if (outer != getExtent(members))
+        index = index % outer;
+      expr = expr + index.floorDiv(inner) * sum.factors[digit];
+    }
+  }
+  expr = expr +
+         getAffineDimExpr(kTokens, tracer.context) * sum.factors[axes.tokens];
+  // Of keys or of values.
+  for (auto [digit, factor] : llvm::enumerate(sum.factors))
+    if (digit == axes.channels || llvm::is_contained(axes.valueChannels, digit))
+      expr = expr + getAffineDimExpr(kChannels, tracer.context) * factor;
+  return expr;
+}
+
+FailureOr<RaisedSide> AttentionMatcher::matchSide(const TracedElement &element,
+                                                  StringRef name) {
+  FailureOr<SmallVector<DigitSum>> sums = getSums(element, name);
+  if (failed(sums))
+    return failure();
+  for (ArrayRef<unsigned> others :
+       {ArrayRef<unsigned>(axes.groups), ArrayRef<unsigned>(axes.queries)})
+    for (unsigned digit : others)
+      if (uses(*sums, digit))
+        return tracer.fail("its " + name +
+                           " differ between query heads of a group or query "
+                           "tokens, those of the other side do not");
+  bool isKey = name == "keys";
+  int64_t channelExtent = isKey
+                              ? (axes.channels ? getExtent(*axes.channels) : 1)
+                              : getExtent(axes.valueChannels);
+  SmallVector<int64_t> shape = {getExtent(axes.batch), getExtent(axes.heads),
+                                getExtent(axes.tokens), channelExtent};
+  ElementTracer sideTracer(tracer.context, shape);
+  sideTracer.symbols = tracer.symbols;
+  TracedElement place = {element.value, {}};
+  for (const DigitSum &sum : *sums)
+    place.indices.push_back(sideTracer.simplify(getExpr(sum)));
+  FailureOr<ComponentView> view = ComponentView::get(sideTracer, place);
+  if (failed(view))
+    return tracer.fail("its " + name + ": " + sideTracer.reason);
+  shape[kTokens] = view->getRows();
+  // A mask has to reach as far as a static capacity.
+  int64_t read = getExtent(axes.tokens);
+  if (maskOperand && !ShapedType::isDynamic(read))
+    shape[kTokens] = read;
+  Type elementType = getElementTypeOrSelf(element.value);
+  auto withShape = [&](auto make) {
+    return make(ArrayRef<int64_t>(shape), elementType,
+                FormatAttr::getExact(tracer.context),
+                /*exactFirst=*/0, /*recent=*/std::nullopt,
+                /*residual=*/std::nullopt, /*page=*/std::nullopt,
+                /*ring=*/std::nullopt, /*keepFirst=*/0, /*tokenMajor=*/false);
+  };
+  if (failed(tracer.verify([&](function_ref<InFlightDiagnostic()> emitError) {
+        return withShape([&](auto... parameters) {
+          return CacheType::verify(emitError, parameters...);
+        });
+      })))
+    return failure();
+  CacheType type = withShape([&](auto... parameters) {
+    return CacheType::get(tracer.context, parameters...);
+  });
+  if (failed(view->verifyExtents(sideTracer, type.getComponents().front())))
+    return tracer.fail("its " + name + ": " + sideTracer.reason);
+  return RaisedSide{type, std::move(*view)};
+}
+
+/// Whether axes have each of the digits `parts` once, and no other.
+static bool haveAll(ArrayRef<SmallVector<unsigned>> axes,
+                    ArrayRef<ArrayRef<unsigned>> parts) {
+  SmallVector<unsigned> found, expected;
+  for (ArrayRef<unsigned> axis : axes)
+    llvm::append_range(found, axis);
+  for (ArrayRef<unsigned> part : parts)
+    llvm::append_range(expected, part);
+  llvm::sort(found);
+  llvm::sort(expected);
+  return found == expected;
+}
+
+LogicalResult AttentionMatcher::matchShapes() {
+  for (ArrayRef<unsigned> axis :
+       {ArrayRef<unsigned>(axes.batch), ArrayRef<unsigned>(axes.heads),
+        ArrayRef<unsigned>(axes.groups)})
+    if (ShapedType::isDynamic(getExtent(axis)))
+      return tracer.fail("the number of its sequences or heads is not static");
+  SmallVector<unsigned> channelDigits;
+  if (axes.channels)
+    channelDigits.push_back(*axes.channels);
+  auto found = getAxes(query.element);
+  if (!found || !haveAll(*found, {axes.batch, axes.heads, axes.groups,
+                                  axes.queries, channelDigits}))
+    return tracer.fail("the axes of its queries are not sequences, heads, "
+                       "query tokens and channels");
+  queryAxes = *found;
+  found = getAxes(result);
+  if (!found || axes.valueChannels.size() > 1 ||
+      !haveAll(*found, {axes.batch, axes.heads, axes.groups, axes.queries,
+                        axes.valueChannels}))
+    return tracer.fail("the axes of its result are not sequences, heads, "
+                       "query tokens and channels of values");
+  resultAxes = *found;
+  FailureOr<RaisedSide> keySide = matchSide(key.element, "keys");
+  if (failed(keySide))
+    return failure();
+  FailureOr<RaisedSide> valueSide = matchSide(value, "values");
+  if (failed(valueSide))
+    return failure();
+  keys = std::move(*keySide);
+  values = std::move(*valueSide);
+  return success();
+}
+
+LogicalResult AttentionMatcher::match() {
+  if (failed(matchOperands()) || failed(matchAxes()) || failed(matchMasks()))
+    return failure();
+  return matchShapes();
+}

@@ -1,0 +1,112 @@
+//===- AttentionMatcher.h - A contraction that is attention -----*- C++ -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KVQ_LIB_TRANSFORMS_RAISEATTENTION_ATTENTIONMATCHER_H
+#define KVQ_LIB_TRANSFORMS_RAISEATTENTION_ATTENTIONMATCHER_H
+
+#include "../ElementTracing/ComponentView.h"
+#include "Masks.h"
+
+namespace mlir::kvq {
+
+/// The digits that are the axes of attention, the outermost first. Query head
+/// h * (heads in a group) + g reads KV head h.
+struct AttentionAxes {
+  SmallVector<unsigned> batch, heads, groups, queries, valueChannels;
+  unsigned tokens;
+  std::optional<unsigned> channels;
+};
+
+/// A tensor that is the keys or the values, as a cache.
+struct RaisedSide {
+  CacheType type;
+  ComponentView view;
+};
+
+/// A mask that stays an operand.
+struct MaskOperand {
+  Value tensor;
+  /// Digits of each of its axes.
+  SmallVector<SmallVector<unsigned>> axes;
+  /// As of MaskTerm.
+  std::optional<bool> hidesWhere;
+};
+
+/// Follows the contraction of weights with values back to queries, keys, values
+/// and masks.
+class AttentionMatcher {
+public:
+  explicit AttentionMatcher(linalg::LinalgOp op);
+
+  /// Whether it contracts what comes from a softmax.
+  bool hasWeights();
+
+  /// Fails with a reason, `getReason`. Changes nothing.
+  LogicalResult match();
+  StringRef getReason() const { return tracer.reason; }
+
+  /// Emits the attention before the contraction; what takes the place of the
+  /// contraction's result.
+  Value build(OpBuilder &b);
+
+private:
+  LogicalResult matchOperands();
+  LogicalResult matchAxes();
+  void classify(unsigned digit, ArrayRef<DigitSum> keyAxes);
+  LogicalResult matchMasks();
+  LogicalResult addMaskOperand(const ParsedMask &mask);
+  bool fitsMask(ArrayRef<SmallVector<unsigned>> maskAxes) const;
+  LogicalResult matchShapes();
+  FailureOr<RaisedSide> matchSide(const TracedElement &element, StringRef name);
+  FailureOr<SmallVector<DigitSum>> getSums(const TracedElement &element,
+                                           StringRef name);
+  std::optional<SmallVector<SmallVector<unsigned>>>
+  getAxes(const TracedElement &element) const;
+  bool dependsOn(const ParsedMask &mask, unsigned digit) const;
+  AffineExpr getExpr(const DigitSum &sum) const;
+  int64_t getExtent(ArrayRef<unsigned> axis) const;
+  SmallVector<unsigned> getQueryHeads() const;
+
+  Value buildCache(OpBuilder &b, Location loc, const RaisedSide &side);
+  Value buildPerSequence(OpBuilder &b, Location loc,
+                         function_ref<Value(int64_t sequence)> build);
+  Value buildLengths(OpBuilder &b, Location loc);
+  Value buildPositions(OpBuilder &b, Location loc);
+  Value buildMask(OpBuilder &b, Location loc);
+  Value buildBound(OpBuilder &b, Location loc, const Bound &bound,
+                   int64_t sequence);
+  Value buildValue(OpBuilder &b, Location loc, const TracedElement &element,
+                   int64_t sequence);
+  OpFoldResult getSize(OpBuilder &b, Location loc, ArrayRef<unsigned> axis);
+  Value buildCount(OpBuilder &b, Location loc, ArrayRef<unsigned> axis);
+
+  Operation *op;
+  ElementTracer tracer;
+  /// Dimensions of the tracer: the loops of `op`, of which `rows` are those
+  /// that weights differ along beside tokens, and, last, the channels that
+  /// queries and keys are contracted along.
+  unsigned tokens = 0, channels = 0;
+  SmallVector<unsigned> rows;
+  /// The element of the result that the dimensions name.
+  TracedElement result;
+  TracedElement weights, value;
+  /// As it is contracted, which tells how many tokens there are.
+  TracedElement contracted;
+  Scores scores;
+  HeldElement query, key;
+  SmallVector<ParsedMask, 2> masks;
+  Digits digits;
+  AttentionAxes axes;
+  SmallVector<SmallVector<unsigned>> queryAxes, resultAxes;
+  Visibility visibility;
+  std::optional<MaskOperand> maskOperand;
+  std::optional<RaisedSide> keys, values;
+};
+
+} // namespace mlir::kvq
+
+#endif // KVQ_LIB_TRANSFORMS_RAISEATTENTION_ATTENTIONMATCHER_H

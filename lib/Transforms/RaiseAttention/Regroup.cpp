@@ -1,0 +1,164 @@
+//===- Regroup.cpp - Axes of a tensor in another order --------------------===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Regroup.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::kvq;
+
+//===----------------------------------------------------------------------===//
+// Reshapes and transposes
+//===----------------------------------------------------------------------===//
+
+/// Axes of extent 1 go with the one after them, the last ones with the one
+/// before; nothing where all are of extent 1.
+static SmallVector<ReassociationIndices> joinUnits(const DigitAxes &axes) {
+  SmallVector<ReassociationIndices> groups;
+  ReassociationIndices group;
+  for (auto [axis, digits] : llvm::enumerate(axes)) {
+    group.push_back(axis);
+    if (!digits.empty())
+      groups.push_back(std::exchange(group, {}));
+  }
+  if (!groups.empty())
+    llvm::append_range(groups.back(), group);
+  return groups;
+}
+
+/// Of each axis that has digits, their numbers in the order of all.
+static SmallVector<ReassociationIndices> getDigitGroups(const DigitAxes &axes) {
+  SmallVector<ReassociationIndices> groups;
+  int64_t next = 0;
+  for (ArrayRef<unsigned> digits : axes) {
+    if (digits.empty())
+      continue;
+    groups.emplace_back();
+    for (size_t count = 0; count < digits.size(); ++count)
+      groups.back().push_back(next++);
+  }
+  return groups;
+}
+
+static Value buildExpand(OpBuilder &b, Location loc, Value tensor,
+                         ArrayRef<OpFoldResult> sizes,
+                         ArrayRef<ReassociationIndices> groups) {
+  if (sizes.size() ==
+      size_t(cast<RankedTensorType>(tensor.getType()).getRank()))
+    return tensor;
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults(sizes, dynamic, shape);
+  auto type = cast<RankedTensorType>(tensor.getType()).clone(shape);
+  return tensor::ExpandShapeOp::create(b, loc, type, tensor, groups, sizes);
+}
+
+static Value buildCollapse(OpBuilder &b, Location loc, Value tensor,
+                           ArrayRef<ReassociationIndices> groups) {
+  if (groups.size() ==
+      size_t(cast<RankedTensorType>(tensor.getType()).getRank()))
+    return tensor;
+  return tensor::CollapseShapeOp::create(b, loc, tensor, groups);
+}
+
+static SmallVector<unsigned> getDigits(const DigitAxes &axes) {
+  SmallVector<unsigned> digits;
+  for (ArrayRef<unsigned> axis : axes)
+    llvm::append_range(digits, axis);
+  return digits;
+}
+
+Value kvq::buildRegrouped(OpBuilder &b, Location loc, Value tensor,
+                          const DigitAxes &from, const DigitAxes &to,
+                          function_ref<OpFoldResult(unsigned)> getSize) {
+  auto getSizes = [&](ArrayRef<unsigned> digits) {
+    return llvm::map_to_vector(digits, getSize);
+  };
+  SmallVector<unsigned> source = getDigits(from), target = getDigits(to);
+  Value value = buildCollapse(b, loc, tensor, joinUnits(from));
+  value = buildExpand(b, loc, value, getSizes(source), getDigitGroups(from));
+  if (source != target) {
+    SmallVector<int64_t> permutation;
+    for (unsigned digit : target)
+      permutation.push_back(llvm::find(source, digit) - source.begin());
+    Value empty = tensor::EmptyOp::create(b, loc, getSizes(target),
+                                          getElementTypeOrSelf(value));
+    value = linalg::TransposeOp::create(b, loc, value, empty, permutation)
+                ->getResult(0);
+  }
+  value = buildCollapse(b, loc, value, getDigitGroups(to));
+  SmallVector<OpFoldResult> sizes;
+  for (ArrayRef<unsigned> axis : to) {
+    if (axis.empty())
+      sizes.push_back(b.getIndexAttr(1));
+    else if (axis.size() == 1)
+      sizes.push_back(getSize(axis.front()));
+    else
+      sizes.push_back(b.getIndexAttr(std::accumulate(
+          axis.begin(), axis.end(), int64_t(1), [&](int64_t size, unsigned d) {
+            return size * *getConstantIntValue(getSize(d));
+          })));
+  }
+  return buildExpand(b, loc, value, sizes, joinUnits(to));
+}
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+/// Another tensor and the axis of it that has the same extent.
+static std::optional<std::pair<Value, int64_t>> getSameExtent(Value tensor,
+                                                              int64_t axis) {
+  Operation *op = tensor.getDefiningOp();
+  if (auto cast = dyn_cast_or_null<tensor::CastOp>(op);
+      cast && isa<RankedTensorType>(cast.getSource().getType()))
+    return std::pair(cast.getSource(), axis);
+  if (auto insert = dyn_cast_or_null<tensor::InsertSliceOp>(op))
+    return std::pair(insert.getDest(), axis);
+  if (auto structured = dyn_cast_or_null<linalg::LinalgOp>(op))
+    return std::pair(structured.getTiedOpOperand(cast<OpResult>(tensor))->get(),
+                     axis);
+  auto isLong = [](ArrayRef<int64_t> shape) {
+    return [shape](int64_t other) { return shape[other] != 1; };
+  };
+  if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op)) {
+    ReassociationIndices group = collapse.getReassociationIndices()[axis];
+    ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
+    if (llvm::count_if(group, isLong(shape)) == 1)
+      return std::pair(collapse.getSrc(), *llvm::find_if(group, isLong(shape)));
+  }
+  if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(op)) {
+    ArrayRef<int64_t> shape = expand.getResultType().getShape();
+    for (auto [source, group] :
+         llvm::enumerate(expand.getReassociationIndices()))
+      if (llvm::is_contained(group, axis) &&
+          llvm::count_if(group, isLong(shape)) == 1)
+        return std::pair(expand.getSrc(), int64_t(source));
+  }
+  return std::nullopt;
+}
+
+OpFoldResult kvq::buildExtent(OpBuilder &b, Location loc, Value tensor,
+                              int64_t axis) {
+  while (true) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (!type.isDynamicDim(axis))
+      return b.getIndexAttr(type.getDimSize(axis));
+    if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
+      return empty.getDynamicSize(axis);
+    if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
+        slice && slice.getDroppedDims().none())
+      return slice.getMixedSizes()[axis];
+    auto same = getSameExtent(tensor, axis);
+    if (!same)
+      return tensor::getMixedSize(b, loc, tensor, axis);
+    std::tie(tensor, axis) = *same;
+  }
+}
