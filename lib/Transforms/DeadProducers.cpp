@@ -13,17 +13,33 @@
 
 using namespace mlir;
 
+/// Erases `op`; what made its operands comes to be looked at.
+static void erase(RewriterBase &rewriter, Operation *op,
+                  llvm::SetVector<Operation *> &worklist) {
+  llvm::SetVector<Value> operands(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), operands);
+  rewriter.eraseOp(op);
+  for (Value operand : operands)
+    if (Operation *producer = operand.getDefiningOp())
+      worklist.insert(producer);
+}
+
+static void eraseDead(RewriterBase &rewriter,
+                      llvm::SetVector<Operation *> &worklist) {
+  while (!worklist.empty())
+    if (Operation *op = worklist.pop_back_val(); isOpTriviallyDead(op))
+      erase(rewriter, op, worklist);
+}
+
 void kvq::eraseDeadProducers(RewriterBase &rewriter, Value value) {
   llvm::SetVector<Operation *> worklist;
-  worklist.insert(value.getDefiningOp());
-  while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val();
-    if (!op || !isOpTriviallyDead(op))
-      continue;
-    llvm::SetVector<Value> operands(op->operand_begin(), op->operand_end());
-    getUsedValuesDefinedAbove(op->getRegions(), operands);
-    rewriter.eraseOp(op);
-    for (Value operand : operands)
-      worklist.insert(operand.getDefiningOp());
-  }
+  if (Operation *op = value.getDefiningOp())
+    worklist.insert(op);
+  eraseDead(rewriter, worklist);
+}
+
+void kvq::eraseWithDeadProducers(RewriterBase &rewriter, Operation *op) {
+  llvm::SetVector<Operation *> worklist;
+  erase(rewriter, op, worklist);
+  eraseDead(rewriter, worklist);
 }

@@ -15,6 +15,10 @@ namespace mlir::kvq {
 /// Erases what made `value` as far as nothing else uses it.
 void eraseDeadProducers(RewriterBase &rewriter, Value value);
 
+/// Erases `op`, whose results nothing uses, and what made its operands as far
+/// as nothing else uses it.
+void eraseWithDeadProducers(RewriterBase &rewriter, Operation *op);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_TRANSFORMS_DEADPRODUCERS_H

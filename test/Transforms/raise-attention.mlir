@@ -18,7 +18,7 @@
 // CHECK-SAME:    lengths(%[[N]] : tensor<1xi64>) outs({{.*}}) {scale = 1.250000e-01 : f32}
 // CHECK:       tensor.collapse_shape %[[O]] {{.*}} into tensor<8x1x64xf32>
 // REMARK:      [[#@LINE+22]]:{{.*}} remark: [Passed] RaiseAttention | Category:kvq-raise-attention | Function=decode
-// REMARK-SAME: "attention is raised to kvq.attention"
+// REMARK-SAME: "attention is raised"
 func.func @decode(%q: tensor<8x1x64xf32>, %k: tensor<8x128x64xf32>, %v: tensor<8x128x64xf32>) -> tensor<8x1x64xf32> {
   %zero = arith.constant 0.0 : f32
   %eighth = arith.constant 0.125 : f32

@@ -117,9 +117,11 @@ Value AttentionMatcher::buildPerSequence(OpBuilder &b, Location loc,
 
 /// Of the tokens that there are, those up to the last one that a query sees.
 Value AttentionMatcher::buildLengths(OpBuilder &b, Location loc) {
+  if (givenLengths)
+    return givenLengths;
   Value all = buildCount(b, loc, axes.tokens);
-  Value queries =
-      visibility.isCausal ? buildCount(b, loc, axes.queries) : Value();
+  bool isBounded = visibility.isCausal && visibility.position;
+  Value queries = isBounded ? buildCount(b, loc, axes.queries) : Value();
   return buildPerSequence(b, loc, [&](int64_t sequence) {
     Value length = all;
     auto addBound = [&](const Bound &bound, Value more) {
@@ -129,7 +131,7 @@ Value AttentionMatcher::buildLengths(OpBuilder &b, Location loc) {
     };
     for (const Bound &bound : visibility.last)
       addBound(bound, arith::ConstantIntOp::create(b, loc, 1, 64));
-    if (visibility.isCausal)
+    if (isBounded)
       addBound(*visibility.position, queries);
     return length;
   });

@@ -52,7 +52,7 @@ bool AttentionMatcher::hasWeights() {
   return false;
 }
 
-LogicalResult AttentionMatcher::matchOperands() {
+LogicalResult AttentionMatcher::matchContraction() {
   FailureOr<ScaledElement> score = matchSoftmax(tracer, weights, tokens);
   if (failed(score))
     return failure();
@@ -64,6 +64,11 @@ LogicalResult AttentionMatcher::matchOperands() {
   if (failed(found))
     return failure();
   scores = std::move(*found);
+  return success();
+}
+
+/// What queries, keys and values are read from.
+LogicalResult AttentionMatcher::takeOperands() {
   for (const MaskTerm &term : scores.masks) {
     FailureOr<ParsedMask> mask = parseMask(tracer, term);
     if (failed(mask))
@@ -156,10 +161,11 @@ void AttentionMatcher::classify(unsigned digit, ArrayRef<DigitSum> keyAxes) {
     axes.valueChannels.push_back(digit);
   else if (uses(keyAxes, digit))
     axes.heads.push_back(digit);
-  else if (ShapedType::isDynamic(digits.get()[digit].extent) ||
-           llvm::any_of(masks, [&](const ParsedMask &mask) {
-             return dependsOn(mask, digit);
-           }))
+  else if (queryLoop ? loop == *queryLoop
+                     : ShapedType::isDynamic(digits.get()[digit].extent) ||
+                           llvm::any_of(masks, [&](const ParsedMask &mask) {
+                             return dependsOn(mask, digit);
+                           }))
     axes.queries.push_back(digit);
   else
     axes.groups.push_back(digit);
@@ -257,9 +263,10 @@ LogicalResult AttentionMatcher::addMaskOperand(const ParsedMask &mask) {
     if (!found)
       continue;
     Type type = getElementTypeOrSelf(holder.element.value);
-    bool isFloat = !mask.hidesWhere;
-    if (isFloat ? !(type.isF16() || type.isBF16() || type.isF32())
-                : !type.isInteger(1))
+    bool isCondition = mask.hidesWhere.has_value();
+    if (isCondition ? !type.isInteger(1)
+                    : !(type.isF16() || type.isBF16() || type.isF32() ||
+                        type.isInteger(8)))
       continue;
     if (!fitsMask(*found))
       continue;
@@ -431,7 +438,9 @@ LogicalResult AttentionMatcher::matchShapes() {
 }
 
 LogicalResult AttentionMatcher::match() {
-  if (failed(matchOperands()) || failed(matchAxes()) || failed(matchMasks()))
+  auto attention = dyn_cast<AttentionLikeOpInterface>(op);
+  if (failed(attention ? matchOp(attention) : matchContraction()) ||
+      failed(takeOperands()) || failed(matchAxes()) || failed(matchMasks()))
     return failure();
   return matchShapes();
 }

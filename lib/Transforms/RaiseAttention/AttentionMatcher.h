@@ -11,6 +11,8 @@
 #include "../ElementTracing/ComponentView.h"
 #include "Masks.h"
 
+#include "kvq/IR/AttentionLike.h"
+
 namespace mlir::kvq {
 
 /// The digits that are the axes of attention, the outermost first. Query head
@@ -32,15 +34,16 @@ struct MaskOperand {
   Value tensor;
   /// Digits of each of its axes.
   SmallVector<SmallVector<unsigned>> axes;
-  /// As of MaskTerm.
+  /// As of ParsedMask.
   std::optional<bool> hidesWhere;
 };
 
-/// Follows the contraction of weights with values back to queries, keys, values
-/// and masks.
+/// Follows the contraction of weights with values, or an op that is attention
+/// by itself, back to queries, keys, values and masks.
 class AttentionMatcher {
 public:
   explicit AttentionMatcher(linalg::LinalgOp op);
+  explicit AttentionMatcher(AttentionLikeOpInterface op);
 
   /// Whether it contracts what comes from a softmax.
   bool hasWeights();
@@ -54,7 +57,11 @@ public:
   Value build(OpBuilder &b);
 
 private:
-  LogicalResult matchOperands();
+  LogicalResult matchContraction();
+  LogicalResult matchOp(AttentionLikeOpInterface attention);
+  FailureOr<TracedElement> getElement(Value tensor, StringRef letters,
+                                      StringRef name);
+  LogicalResult takeOperands();
   LogicalResult matchAxes();
   void classify(unsigned digit, ArrayRef<DigitSum> keyAxes);
   LogicalResult matchMasks();
@@ -91,6 +98,8 @@ private:
   /// queries and keys are contracted along.
   unsigned tokens = 0, channels = 0;
   SmallVector<unsigned> rows;
+  /// The loop of query tokens, where an op says which one it is.
+  std::optional<unsigned> queryLoop;
   /// The element of the result that the dimensions name.
   TracedElement result;
   TracedElement weights, value;
@@ -103,6 +112,8 @@ private:
   AttentionAxes axes;
   SmallVector<SmallVector<unsigned>> queryAxes, resultAxes;
   Visibility visibility;
+  /// Tokens of each sequence, where an op has them.
+  Value givenLengths;
   std::optional<MaskOperand> maskOperand;
   std::optional<RaisedSide> keys, values;
 };

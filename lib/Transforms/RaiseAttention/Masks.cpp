@@ -156,6 +156,20 @@ static std::optional<MaskTerm> getCondition(ElementTracer &tracer,
   return MaskTerm{tracer.getOperand(element, 0), hidesFirst};
 }
 
+/// What is 0 where a token is hidden, in bytes, as attention takes masks.
+static std::optional<TracedElement> getByte(ElementTracer &tracer,
+                                            MaskTerm condition) {
+  auto op =
+      dyn_cast_or_null<arith::CmpIOp>(skipToOp(tracer, condition.element));
+  constexpr unsigned kByte = 8;
+  if (!op || !getElementTypeOrSelf(op.getLhs()).isInteger(kByte) ||
+      getConstant(tracer, tracer.getOperand(condition.element, 1)) != 0.0 ||
+      op.getPredicate() != (*condition.hidesWhere ? arith::CmpIPredicate::eq
+                                                  : arith::CmpIPredicate::ne))
+    return std::nullopt;
+  return tracer.getOperand(condition.element, 0);
+}
+
 FailureOr<ParsedMask> kvq::parseMask(ElementTracer &tracer,
                                      const MaskTerm &term) {
   ParsedMask mask;
@@ -168,6 +182,10 @@ FailureOr<ParsedMask> kvq::parseMask(ElementTracer &tracer,
                                    *condition->hidesWhere, mask.comparisons))
     mask.comparisons.clear();
   if (condition) {
+    if (auto byte = getByte(tracer, *condition))
+      mask.holders = getHolders(tracer, *byte, /*scales=*/false);
+    if (!mask.holders.empty())
+      return mask;
     mask.hidesWhere = condition->hidesWhere;
     mask.holders = getHolders(tracer, condition->element, /*scales=*/false);
   }

@@ -34,7 +34,8 @@ struct ParsedMask {
   SmallVector<Comparison, 2> comparisons;
   /// Tensors that hold the mask, or the condition that it is.
   SmallVector<HeldElement> holders;
-  /// As of MaskTerm.
+  /// For a condition, an i1, as of MaskTerm; nothing for what is added and for
+  /// bytes that are 0 where a token is hidden.
   std::optional<bool> hidesWhere;
 };
 

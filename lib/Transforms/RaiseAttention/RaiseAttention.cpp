@@ -32,23 +32,19 @@ static remark::RemarkOpts getRemarkOpts(Operation *op) {
   return opts;
 }
 
-static void raise(linalg::LinalgOp op) {
-  AttentionMatcher matcher(op);
-  if (!matcher.hasWeights())
-    return;
-  Location loc = op.getLoc();
+/// Puts kvq.attention in the place of `op`, which `matcher` is for.
+static void raise(Operation *op, AttentionMatcher matcher) {
+  Location loc = op->getLoc();
   if (failed(matcher.match())) {
     remark::missed(loc, getRemarkOpts(op))
-        << remark::add("a contraction of a softmax is not attention")
+        << remark::add("attention is not raised")
         << remark::reason("{0}", matcher.getReason().str());
     return;
   }
-  remark::passed(loc, getRemarkOpts(op))
-      << remark::add("attention is raised to kvq.attention");
   IRRewriter rewriter(op);
-  Value result = op->getResult(0);
-  rewriter.replaceAllUsesWith(result, matcher.build(rewriter));
-  eraseDeadProducers(rewriter, result);
+  rewriter.replaceAllUsesWith(op->getResult(0), matcher.build(rewriter));
+  remark::passed(loc, getRemarkOpts(op)) << remark::add("attention is raised");
+  eraseWithDeadProducers(rewriter, op);
 }
 
 namespace {
@@ -58,14 +54,24 @@ struct RaiseAttentionPass
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<linalg::LinalgOp> ops;
-    getOperation()->walk([&](linalg::LinalgOp op) {
-      if (op.hasPureTensorSemantics() && op.getNumDpsInputs() == 2 &&
-          op.getNumReductionLoops() == 1)
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      auto structured = dyn_cast<linalg::LinalgOp>(op);
+      bool mayContract = structured && structured.hasPureTensorSemantics() &&
+                         structured.getNumDpsInputs() == 2 &&
+                         structured.getNumReductionLoops() == 1;
+      if (mayContract || isa<AttentionLikeOpInterface>(op))
         ops.push_back(op);
     });
-    for (linalg::LinalgOp op : ops)
-      raise(op);
+    for (Operation *op : ops) {
+      if (auto attention = dyn_cast<AttentionLikeOpInterface>(op)) {
+        raise(op, AttentionMatcher(attention));
+        continue;
+      }
+      AttentionMatcher matcher(cast<linalg::LinalgOp>(op));
+      if (matcher.hasWeights())
+        raise(op, std::move(matcher));
+    }
   }
 };
 

@@ -222,8 +222,12 @@ FailureOr<ScaledElement> kvq::matchSoftmax(ElementTracer &tracer,
       return tracer.fail("weights are divided by the sum of something else "
                          "than their exponentials along the axis of tokens");
     score = skipShift(tracer, tracer.getOperand(exponential, 0), dimension);
-    if (succeeded(score) && isa<math::Exp2Op>(exp))
+    if (succeeded(score) && isa<math::Exp2Op>(exp)) {
       score->factor *= std::log(2.0);
+      // log2(e), as it is rounded to f32, makes it exp.
+      if (std::abs(score->factor - 1.0) < std::numeric_limits<float>::epsilon())
+        score->factor = 1.0;
+    }
   }
   if (succeeded(score) && guarded &&
       !isSameElement(tracer, *guarded, score->element))
