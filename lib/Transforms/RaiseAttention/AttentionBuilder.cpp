@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../DeadProducers.h"
+#include "../FuseDequantize/SideMatcher.h"
 #include "AttentionMatcher.h"
 #include "Regroup.h"
 
@@ -222,28 +224,51 @@ Value AttentionMatcher::buildMask(OpBuilder &b, Location loc) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-Value AttentionMatcher::buildCache(OpBuilder &b, Location loc,
-                                   const RaisedSide &side) {
-  Value tensor =
-      side.view.build(b, loc, tracer, side.type.getComponents().front());
-  return FromComponentsOp::create(b, loc, side.type, tensor);
+Value AttentionMatcher::buildCoded(OpBuilder &b, Location loc,
+                                   const CodedSide &side,
+                                   ArrayRef<unsigned> channelDigits) {
+  DigitAxes target = {axes.batch,
+                      axes.heads,
+                      {axes.tokens},
+                      SmallVector<unsigned>(channelDigits)};
+  return buildRegrouped(b, loc, side.tensor, side.axes, target,
+                        [&](unsigned digit) { return getSize(b, loc, digit); });
+}
+
+/// An exact cache, or a tensor of what kvq-fuse-dequantize reads as codes. What
+/// says that it dequantizes is not read as an exact cache in any case: that
+/// would dequantize all of the cache, and nobody would know.
+Value AttentionMatcher::buildSide(OpBuilder &b, Location loc,
+                                  const RaisedSide &side, bool isKey,
+                                  double &factor) {
+  if (side.coded) {
+    Value tensor = buildCoded(b, loc, *side.coded, getChannels(isKey));
+    factor = side.coded->factor;
+    bool isCoded = side.coded->isDequantized || !side.exact;
+    if (isCoded || succeeded(SideMatcher(tensor, /*isTurned=*/false).match()))
+      return tensor;
+    eraseDeadProducers(tensor);
+  }
+  factor = isKey ? key.factor : 1.0;
+  Value tensor = side.exact->view.build(
+      b, loc, tracer, side.exact->type.getComponents().front());
+  return FromComponentsOp::create(b, loc, side.exact->type, tensor);
 }
 
 Value AttentionMatcher::build(OpBuilder &b) {
   Location loc = op->getLoc();
   auto getDigitSize = [&](unsigned digit) { return getSize(b, loc, digit); };
-  SmallVector<unsigned> channelDigits;
-  if (axes.channels)
-    channelDigits.push_back(*axes.channels);
-  DigitAxes target = {SmallVector<unsigned>(axes.batch), getQueryHeads(),
-                      SmallVector<unsigned>(axes.queries), channelDigits};
+  DigitAxes target = {axes.batch, getQueryHeads(), axes.queries,
+                      getChannels(/*isKey=*/true)};
   Value q = buildRegrouped(b, loc, query.element.value, queryAxes, target,
                            getDigitSize);
-  Value k = buildCache(b, loc, *keys), v = buildCache(b, loc, *values);
+  double keyFactor, valueFactor;
+  Value k = buildSide(b, loc, *keys, /*isKey=*/true, keyFactor);
+  Value v = buildSide(b, loc, *values, /*isKey=*/false, valueFactor);
   Value lengths = buildLengths(b, loc), positions = buildPositions(b, loc),
         mask = buildMask(b, loc);
 
-  target.back() = SmallVector<unsigned>(axes.valueChannels);
+  target.back() = axes.valueChannels;
   SmallVector<OpFoldResult> sizes;
   for (ArrayRef<unsigned> axis : target)
     sizes.push_back(getSize(b, loc, axis));
@@ -261,7 +286,7 @@ Value AttentionMatcher::build(OpBuilder &b) {
       /*valuePages=*/Value(), positions, mask, /*slopes=*/Value(),
       /*sinks=*/Value(), /*cos=*/Value(), /*sin=*/Value(), init,
       /*lse=*/Value(),
-      b.getF32FloatAttr(scores.scale * query.factor * key.factor), causal,
+      b.getF32FloatAttr(scores.scale * query.factor * keyFactor), causal,
       softcap, window, /*window_first=*/IntegerAttr(),
       /*value_channels=*/DenseI64ArrayAttr(), /*query_codes=*/TypeAttr(),
       /*rope_style=*/RopeStyleAttr(), /*schedule=*/ScheduleAttr());

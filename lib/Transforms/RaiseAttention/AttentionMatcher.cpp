@@ -76,13 +76,14 @@ LogicalResult AttentionMatcher::takeOperands() {
     masks.push_back(std::move(*mask));
   }
   auto queries = getHolders(tracer, scores.query, /*scales=*/true);
-  auto keyHolders = getHolders(tracer, scores.key, /*scales=*/true);
-  auto valueHolders = getHolders(tracer, value, /*scales=*/false);
+  auto scaledKeys = getHolders(tracer, scores.key, /*scales=*/true);
+  keyHolders = getHolders(tracer, scores.key, /*scales=*/false);
+  valueHolders = getHolders(tracer, value, /*scales=*/false);
   if (queries.empty() || keyHolders.empty() || valueHolders.empty())
     return tracer.fail("queries, keys or values are computed where they are "
                        "contracted, and in no tensor");
   query = queries.front();
-  key = keyHolders.back();
+  key = scaledKeys.back();
   value = valueHolders.back().element;
   contracted = valueHolders.front().element;
   return success();
@@ -338,7 +339,7 @@ AffineExpr AttentionMatcher::getExpr(const DigitSum &sum) const {
   return expr;
 }
 
-FailureOr<RaisedSide> AttentionMatcher::matchSide(const TracedElement &element,
+FailureOr<ExactSide> AttentionMatcher::matchExact(const TracedElement &element,
                                                   StringRef name) {
   FailureOr<SmallVector<DigitSum>> sums = getSums(element, name);
   if (failed(sums))
@@ -350,12 +351,9 @@ FailureOr<RaisedSide> AttentionMatcher::matchSide(const TracedElement &element,
         return tracer.fail("its " + name +
                            " differ between query heads of a group or query "
                            "tokens, those of the other side do not");
-  bool isKey = name == "keys";
-  int64_t channelExtent = isKey
-                              ? (axes.channels ? getExtent(*axes.channels) : 1)
-                              : getExtent(axes.valueChannels);
   SmallVector<int64_t> shape = {getExtent(axes.batch), getExtent(axes.heads),
-                                getExtent(axes.tokens), channelExtent};
+                                getExtent(axes.tokens),
+                                getExtent(getChannels(name == "keys"))};
   ElementTracer sideTracer(tracer.context, shape);
   sideTracer.symbols = tracer.symbols;
   TracedElement place = {element.value, {}};
@@ -388,7 +386,7 @@ FailureOr<RaisedSide> AttentionMatcher::matchSide(const TracedElement &element,
   });
   if (failed(view->verifyExtents(sideTracer, type.getComponents().front())))
     return tracer.fail("its " + name + ": " + sideTracer.reason);
-  return RaisedSide{type, std::move(*view)};
+  return ExactSide{type, std::move(*view)};
 }
 
 /// Whether axes have each of the digits `parts` once, and no other.
@@ -404,18 +402,62 @@ static bool haveAll(ArrayRef<SmallVector<unsigned>> axes,
   return found == expected;
 }
 
+SmallVector<unsigned> AttentionMatcher::getChannels(bool isKey) const {
+  if (!isKey)
+    return axes.valueChannels;
+  return axes.channels ? SmallVector<unsigned>{*axes.channels}
+                       : SmallVector<unsigned>();
+}
+
+/// The oldest tensor, if it is computed from codes, as far back as its axes are
+/// those of a cache.
+std::optional<CodedSide>
+AttentionMatcher::findCoded(ArrayRef<HeldElement> holders,
+                            ArrayRef<unsigned> channelDigits) {
+  if (holders.empty())
+    return std::nullopt;
+  const TracedElement &oldest = holders.back().element;
+  bool isDequantized = oldest.value.getDefiningOp<DequantizeOp>() != nullptr;
+  bool mayBe =
+      isDequantized ||
+      isComputedFrom(tracer, oldest, [](const TracedElement &found) {
+        return isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp,
+                               arith::BitcastOp>(found.value.getDefiningOp());
+      });
+  if (!mayBe)
+    return std::nullopt;
+  for (const HeldElement &holder : llvm::reverse(holders)) {
+    auto found = getAxes(holder.element);
+    if (found &&
+        haveAll(*found, {axes.batch, axes.heads, {axes.tokens}, channelDigits}))
+      return CodedSide{holder.element.value, *found, holder.factor,
+                       isDequantized};
+  }
+  return std::nullopt;
+}
+
+FailureOr<RaisedSide> AttentionMatcher::matchSide(const TracedElement &element,
+                                                  ArrayRef<HeldElement> holders,
+                                                  StringRef name) {
+  RaisedSide side;
+  side.coded = findCoded(holders, getChannels(name == "keys"));
+  FailureOr<ExactSide> exact = matchExact(element, name);
+  if (failed(exact) && !side.coded)
+    return failure();
+  if (succeeded(exact))
+    side.exact = std::move(*exact);
+  return side;
+}
+
 LogicalResult AttentionMatcher::matchShapes() {
   for (ArrayRef<unsigned> axis :
        {ArrayRef<unsigned>(axes.batch), ArrayRef<unsigned>(axes.heads),
         ArrayRef<unsigned>(axes.groups)})
     if (ShapedType::isDynamic(getExtent(axis)))
       return tracer.fail("the number of its sequences or heads is not static");
-  SmallVector<unsigned> channelDigits;
-  if (axes.channels)
-    channelDigits.push_back(*axes.channels);
   auto found = getAxes(query.element);
   if (!found || !haveAll(*found, {axes.batch, axes.heads, axes.groups,
-                                  axes.queries, channelDigits}))
+                                  axes.queries, getChannels(/*isKey=*/true)}))
     return tracer.fail("the axes of its queries are not sequences, heads, "
                        "query tokens and channels");
   queryAxes = *found;
@@ -426,10 +468,10 @@ LogicalResult AttentionMatcher::matchShapes() {
     return tracer.fail("the axes of its result are not sequences, heads, "
                        "query tokens and channels of values");
   resultAxes = *found;
-  FailureOr<RaisedSide> keySide = matchSide(key.element, "keys");
+  FailureOr<RaisedSide> keySide = matchSide(key.element, keyHolders, "keys");
   if (failed(keySide))
     return failure();
-  FailureOr<RaisedSide> valueSide = matchSide(value, "values");
+  FailureOr<RaisedSide> valueSide = matchSide(value, valueHolders, "values");
   if (failed(valueSide))
     return failure();
   keys = std::move(*keySide);

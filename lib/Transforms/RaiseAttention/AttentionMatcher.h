@@ -24,9 +24,25 @@ struct AttentionAxes {
 };
 
 /// A tensor that is the keys or the values, as a cache.
-struct RaisedSide {
+struct ExactSide {
   CacheType type;
   ComponentView view;
+};
+
+/// A tensor that is the keys or the values and that is computed from codes,
+/// with the digits of its axes: kvq-fuse-dequantize makes a cache of it.
+struct CodedSide {
+  Value tensor;
+  SmallVector<SmallVector<unsigned>> axes;
+  double factor;
+  /// Whether it is by a kvq.dequantize, not by arithmetic that may be one.
+  bool isDequantized;
+};
+
+/// Keys or values: as either or as both.
+struct RaisedSide {
+  std::optional<ExactSide> exact;
+  std::optional<CodedSide> coded;
 };
 
 /// A mask that stays an operand.
@@ -68,7 +84,12 @@ private:
   LogicalResult addMaskOperand(const ParsedMask &mask);
   bool fitsMask(ArrayRef<SmallVector<unsigned>> maskAxes) const;
   LogicalResult matchShapes();
-  FailureOr<RaisedSide> matchSide(const TracedElement &element, StringRef name);
+  FailureOr<ExactSide> matchExact(const TracedElement &element, StringRef name);
+  std::optional<CodedSide> findCoded(ArrayRef<HeldElement> holders,
+                                     ArrayRef<unsigned> channelDigits);
+  FailureOr<RaisedSide> matchSide(const TracedElement &element,
+                                  ArrayRef<HeldElement> holders,
+                                  StringRef name);
   FailureOr<SmallVector<DigitSum>> getSums(const TracedElement &element,
                                            StringRef name);
   std::optional<SmallVector<SmallVector<unsigned>>>
@@ -78,7 +99,11 @@ private:
   int64_t getExtent(ArrayRef<unsigned> axis) const;
   SmallVector<unsigned> getQueryHeads() const;
 
-  Value buildCache(OpBuilder &b, Location loc, const RaisedSide &side);
+  Value buildCoded(OpBuilder &b, Location loc, const CodedSide &side,
+                   ArrayRef<unsigned> channelDigits);
+  Value buildSide(OpBuilder &b, Location loc, const RaisedSide &side,
+                  bool isKey, double &factor);
+  SmallVector<unsigned> getChannels(bool isKey) const;
   Value buildPerSequence(OpBuilder &b, Location loc,
                          function_ref<Value(int64_t sequence)> build);
   Value buildLengths(OpBuilder &b, Location loc);
@@ -107,6 +132,8 @@ private:
   TracedElement contracted;
   Scores scores;
   HeldElement query, key;
+  /// As they are read, without factors.
+  SmallVector<HeldElement> keyHolders, valueHolders;
   SmallVector<ParsedMask, 2> masks;
   Digits digits;
   AttentionAxes axes;

@@ -9,7 +9,11 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -75,24 +79,53 @@ static SmallVector<unsigned> getDigits(const DigitAxes &axes) {
   return digits;
 }
 
+static Value buildTranspose(OpBuilder &b, Location loc, Value tensor,
+                            ArrayRef<int64_t> permutation) {
+  if (llvm::is_sorted(permutation))
+    return tensor;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  Value empty =
+      tensor::EmptyOp::create(b, loc, applyPermutation(sizes, permutation),
+                              getElementTypeOrSelf(tensor));
+  return linalg::TransposeOp::create(b, loc, tensor, empty, permutation)
+      ->getResult(0);
+}
+
+/// The axis of `from` that each one of `to` is, where none is split or joined.
+static std::optional<SmallVector<int64_t>> getPermutation(const DigitAxes &from,
+                                                          const DigitAxes &to) {
+  auto isSplit = [](ArrayRef<unsigned> axis) { return axis.size() > 1; };
+  if (from.size() != to.size() || llvm::any_of(from, isSplit) ||
+      llvm::any_of(to, isSplit))
+    return std::nullopt;
+  // Those without digits in their order.
+  llvm::SmallBitVector isTaken(from.size());
+  SmallVector<int64_t> permutation;
+  for (const SmallVector<unsigned> &axis : to) {
+    unsigned found = 0;
+    while (isTaken.test(found) || from[found] != axis)
+      ++found;
+    isTaken.set(found);
+    permutation.push_back(found);
+  }
+  return permutation;
+}
+
 Value kvq::buildRegrouped(OpBuilder &b, Location loc, Value tensor,
                           const DigitAxes &from, const DigitAxes &to,
                           function_ref<OpFoldResult(unsigned)> getSize) {
+  if (auto permutation = getPermutation(from, to))
+    return buildTranspose(b, loc, tensor, *permutation);
   auto getSizes = [&](ArrayRef<unsigned> digits) {
     return llvm::map_to_vector(digits, getSize);
   };
   SmallVector<unsigned> source = getDigits(from), target = getDigits(to);
   Value value = buildCollapse(b, loc, tensor, joinUnits(from));
   value = buildExpand(b, loc, value, getSizes(source), getDigitGroups(from));
-  if (source != target) {
-    SmallVector<int64_t> permutation;
-    for (unsigned digit : target)
-      permutation.push_back(llvm::find(source, digit) - source.begin());
-    Value empty = tensor::EmptyOp::create(b, loc, getSizes(target),
-                                          getElementTypeOrSelf(value));
-    value = linalg::TransposeOp::create(b, loc, value, empty, permutation)
-                ->getResult(0);
-  }
+  SmallVector<int64_t> permutation;
+  for (unsigned digit : target)
+    permutation.push_back(llvm::find(source, digit) - source.begin());
+  value = buildTranspose(b, loc, value, permutation);
   value = buildCollapse(b, loc, value, getDigitGroups(to));
   SmallVector<OpFoldResult> sizes;
   for (ArrayRef<unsigned> axis : to) {

@@ -113,6 +113,10 @@ LogicalResult ScoreMatcher::matchContraction(ReducedElement &product) {
   TracedElement reduced = product.reduced;
   reduced.indices[loop] = getAffineDimExpr(channels, tracer.context);
   tracer.extents[channels] = product.op.getStaticLoopRanges()[loop];
+  while (std::optional<ScaledElement> scaled = matchScaled(tracer, reduced)) {
+    reduced = scaled->element;
+    factor *= scaled->factor;
+  }
   if (!isa_and_nonnull<arith::MulFOp>(skipToOp(tracer, reduced)))
     return tracer.fail("scores are sums of what " + describe(tracer, reduced) +
                        " makes, not of products");

@@ -1,5 +1,7 @@
 // Lowers a module over caches to the LLVM dialect: `embed FILE PIPELINE`.
 
+#include "host.h"
+
 #include "kvq/InitAll.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,7 +18,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   mlir::DialectRegistry registry;
-  registry.insert<mlir::func::FuncDialect>();
+  registry.insert<mlir::func::FuncDialect, host::HostDialect>();
+  host::registerAttentionLike(registry);
   mlir::kvq::registerAllDialects(registry);
   mlir::kvq::registerAllPasses();
 

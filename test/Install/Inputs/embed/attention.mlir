@@ -1,0 +1,7 @@
+// Attention of a dialect of the compiler's own, of 8 query heads over 2 KV heads.
+func.func @decode(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x128x64xf16>, %v: tensor<1x2x128x64xf16>)
+    -> tensor<1x2x8x64xf16> {
+  %o = "host.attention"(%q, %k, %v) {scale = 0.125 : f32}
+      : (tensor<1x2x8x64xf16>, tensor<1x2x128x64xf16>, tensor<1x2x128x64xf16>) -> tensor<1x2x8x64xf16>
+  return %o : tensor<1x2x8x64xf16>
+}
