@@ -64,9 +64,10 @@ config.substitutions.append(("%stock_mlir_opt", stock_mlir_opt))
 kvq_plugin = os.path.join(config.kvq_build_dir, "lib", "libKVQPlugin.so")
 config.substitutions.append(("%kvq_plugin", kvq_plugin))
 
-# The decode step that README and docs show.
-decode = os.path.join(config.kvq_source_dir, "docs", "examples", "decode.mlir")
-config.substitutions.append(("%decode", decode))
+# What README and docs show, a decode step among it.
+examples = os.path.join(config.kvq_source_dir, "docs", "examples")
+config.substitutions.append(("%examples", examples))
+config.substitutions.append(("%decode", os.path.join(examples, "decode.mlir")))
 
 # --- sanitizers ---------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kvq/Target/CPUHeader.h"
 #include "kvq/Target/CPUTarget.h"
 #include "kvq/Target/Compile.h"
 #include "kvq/Target/Diagnostics.h"
@@ -33,6 +34,7 @@ enum class Emit {
   LLVM,
   Assembly,
   Object,
+  SharedObject,
   PTX,
   Cubin,
   Fatbin,
@@ -60,6 +62,9 @@ static cl::opt<Emit> emitKind(
     cl::values(clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR, as text"),
                clEnumValN(Emit::Assembly, "asm", "assembly of the target"),
                clEnumValN(Emit::Object, "obj", "an object file"),
+               clEnumValN(Emit::SharedObject, "so",
+                          "a shared object, linked by the C compiler that $CC "
+                          "names, or cc"),
                clEnumValN(Emit::PTX, "ptx", "kernels for NVIDIA GPUs, as text"),
                clEnumValN(Emit::Cubin, "cubin",
                           "kernels for NVIDIA GPUs, assembled by ptxas"),
@@ -67,10 +72,10 @@ static cl::opt<Emit> emitKind(
                           "kernels for several NVIDIA GPUs in one binary, by "
                           "ptxas and fatbinary"),
                clEnumValN(Emit::Header, "header",
-                          "a C header that says how kernels for NVIDIA GPUs "
-                          "are launched"),
+                          "a C header that says how functions are called, or "
+                          "with --chip how kernels are launched"),
                clEnumValN(Emit::Manifest, "manifest",
-                          "the same as JSON, by chip")),
+                          "how kernels are launched as JSON, by chip")),
     cl::init(Emit::Object), cl::cat(category));
 
 static cl::opt<int64_t> splits(
@@ -178,18 +183,15 @@ static llvm::Error checkOptionsForCPU() {
     if (option->getNumOccurrences() != 0)
       return llvm::createStringError(
           "--" + option->ArgStr +
-          ": expected with --emit=ptx, cubin, fatbin, header or manifest; it "
-          "is for GPUs");
+          ": expected with --emit=ptx, cubin, fatbin, manifest, or header and "
+          "--chip; it is for GPUs");
   return llvm::Error::success();
 }
 
-static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
-  if (llvm::Error error = checkOptionsForCPU())
-    return error;
-  if (!schedules.empty() && vectorWidth.getNumOccurrences() != 0)
-    return llvm::createStringError("--vector-width: expected without "
-                                   "--schedules, whose entries have one");
-  kvq::CPUPipelineOptions options;
+/// Sets the options of the pipeline for `processor`.
+static void setPipelineOptions(kvq::CPUPipelineOptions &options,
+                               const kvq::CPUTarget &processor,
+                               const llvm::TargetMachine &machine) {
   if (splits.getNumOccurrences() != 0)
     options.splits = splits;
   if (tileTokens.getNumOccurrences() != 0)
@@ -202,13 +204,56 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
   options.schedules = schedules;
   options.queryTile = queryTile;
   options.openMP = openMP;
+  kvq::setProcessorOptions(options, processor, machine);
+  if (vectorWidth.getNumOccurrences() != 0)
+    options.vectorWidth = vectorWidth;
+}
+
+/// Gives caches the types that policies and layouts give them.
+static llvm::Error assignTypes(ModuleOp module, llvm::StringRef layouts) {
+  return kvq::runPipeline(
+      module, ("builtin.module(kvq-apply-policy," + layouts + ")").str());
+}
+
+/// The header of what `options` make of the module.
+static llvm::Error emitHeaderForCPU(ModuleOp module, llvm::StringRef source,
+                                    const kvq::CPUPipelineOptions &options,
+                                    llvm::raw_ostream &os) {
+  if (llvm::Error error = assignTypes(module, "kvq-assign-layout"))
+    return error;
+  OwningOpRef<ModuleOp> lowered = module.clone();
+  if (llvm::Error error = kvq::lowerForCPU(*lowered, options))
+    return error;
+  return kvq::emitCPUHeader(module, *lowered, source, os);
+}
+
+/// Code of a lowered module, of the kind that is asked for.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+generateCode(llvm::Module &module, llvm::TargetMachine &machine) {
+  if (emitKind == Emit::Assembly)
+    return kvq::emitAssembly(module, machine);
+  auto object = kvq::emitObject(module, machine);
+  if (!object || emitKind == Emit::Object)
+    return object;
+  return kvq::linkSharedObject((*object)->getBuffer(),
+                               machine.getTargetTriple(), openMP);
+}
+
+static llvm::Error emitForCPU(ModuleOp module, llvm::StringRef source,
+                              llvm::raw_ostream &os) {
+  if (llvm::Error error = checkOptionsForCPU())
+    return error;
+  if (!schedules.empty() && vectorWidth.getNumOccurrences() != 0)
+    return llvm::createStringError("--vector-width: expected without "
+                                   "--schedules, whose entries have one");
   kvq::CPUTarget processor = kvq::CPUTarget::get(cpu, features, target);
   auto machine = processor.createTargetMachine();
   if (!machine)
     return machine.takeError();
-  kvq::setProcessorOptions(options, processor, **machine);
-  if (vectorWidth.getNumOccurrences() != 0)
-    options.vectorWidth = vectorWidth;
+  kvq::CPUPipelineOptions options;
+  setPipelineOptions(options, processor, **machine);
+  if (emitKind == Emit::Header)
+    return emitHeaderForCPU(module, source, options, os);
   if (llvm::Error error = kvq::lowerForCPU(module, options))
     return error;
   llvm::LLVMContext context;
@@ -220,9 +265,7 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
     (*llvmModule)->print(os, nullptr);
     return llvm::Error::success();
   }
-  auto code = emitKind == Emit::Assembly
-                  ? kvq::emitAssembly(**llvmModule, **machine)
-                  : kvq::emitObject(**llvmModule, **machine);
+  auto code = generateCode(**llvmModule, **machine);
   if (!code)
     return code.takeError();
   os << (*code)->getBuffer();
@@ -232,15 +275,16 @@ static llvm::Error emitForCPU(ModuleOp module, llvm::raw_ostream &os) {
 /// What is for processors, and means nothing on a GPU.
 static llvm::Error checkOptionsForGPU() {
   if (openMP)
-    return llvm::createStringError("--openmp: expected with --emit=llvm, "
-                                   "asm or obj; a GPU has threads of its own");
+    return llvm::createStringError("--openmp: expected with --emit=llvm, asm, "
+                                   "obj or so; a GPU has threads of its own");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &headsInside, &prefetch, &threads, &schedules, &vectorWidth, &target,
            &cpu, &features})
     if (option->getNumOccurrences() != 0)
       return llvm::createStringError(
           "--" + option->ArgStr +
-          ": expected with --emit=llvm, asm or obj; it is for processors");
+          ": expected with --emit=llvm, asm, obj, so, or header without "
+          "--chip; it is for processors");
   if (chips.size() > 1 && (emitKind == Emit::PTX || emitKind == Emit::Cubin))
     return llvm::createStringError(
         "--chip: expected one chip with --emit=ptx or cubin, got " +
@@ -309,9 +353,7 @@ static llvm::Error forEachChip(
     llvm::function_ref<llvm::Error(ModuleOp, llvm::ArrayRef<kvq::Signature>,
                                    llvm::StringRef)>
         write) {
-  if (llvm::Error error = kvq::runPipeline(
-          module,
-          "builtin.module(kvq-apply-policy,kvq-assign-layout{target=gpu})"))
+  if (llvm::Error error = assignTypes(module, "kvq-assign-layout{target=gpu}"))
     return error;
   auto signatures = kvq::getSignatures(module);
   if (!signatures)
@@ -384,18 +426,21 @@ static llvm::Error emitForGPU(ModuleOp module, llvm::raw_ostream &os) {
   return llvm::Error::success();
 }
 
-static llvm::Error emit(ModuleOp module, llvm::raw_ostream &os) {
+/// Whether GPUs are asked for; headers are for both.
+static bool isForGPU() {
   switch (emitKind) {
   case Emit::LLVM:
   case Emit::Assembly:
   case Emit::Object:
-    return emitForCPU(module, os);
+  case Emit::SharedObject:
+    return false;
+  case Emit::Header:
+    return !chips.empty();
   case Emit::PTX:
   case Emit::Cubin:
   case Emit::Fatbin:
-  case Emit::Header:
   case Emit::Manifest:
-    return emitForGPU(module, os);
+    return true;
   }
   llvm_unreachable("unknown kind of output");
 }
@@ -427,7 +472,9 @@ static llvm::Error compile() {
 
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
-  if (llvm::Error error = emit(**module, os))
+  if (llvm::Error error = isForGPU()
+                              ? emitForGPU(**module, os)
+                              : emitForCPU(**module, (*input)->getBuffer(), os))
     return error;
   std::error_code code;
   llvm::ToolOutputFile output(outputName, code, llvm::sys::fs::OF_None);

@@ -71,6 +71,14 @@ emitObject(llvm::Module &module, llvm::TargetMachine &machine);
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 emitAssembly(llvm::Module &module, llvm::TargetMachine &machine);
 
+/// Links an object file for `triple` to a shared object, with the C compiler
+/// that $CC names, or cc; `openMP` says whether it calls LLVM's OpenMP library.
+/// Where that fails, the error has what was printed and a command that repeats
+/// it.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+linkSharedObject(llvm::StringRef object, const llvm::Triple &triple,
+                 bool openMP);
+
 } // namespace mlir::kvq
 
 #endif // KVQ_TARGET_COMPILE_H
