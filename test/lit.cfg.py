@@ -109,6 +109,7 @@ llvm_config.add_tool_substitutions(
         "kvq-opt",
         "kvq-compile",
         "kvq-emulate",
+        "kvq-fuzz",
         "kvq-lsp-server",
         "kvq-reduce",
         "kvq-translate",
