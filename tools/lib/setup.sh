@@ -10,6 +10,8 @@ VENV=$REPO/.venv
 REQUIREMENTS=$REPO/python/requirements.txt
 VENV_TORCH=$REPO/.venv-torch # of tools/check --torch
 REQUIREMENTS_TORCH=$REPO/python/requirements-torch.txt
+VENV_DOCS=$REPO/.venv-docs # of tools/docs
+REQUIREMENTS_DOCS=$REPO/python/requirements-docs.txt
 
 # Debian's own python3, not whichever comes first on PATH: python3-dev brings
 # the headers of this one, which the extension module needs.
@@ -173,6 +175,17 @@ ensure_venv_torch() {
   fi
   install_list "$VENV_TORCH" "$REQUIREMENTS_TORCH"
   venv_stamp "$VENV_TORCH" "${lists[@]}" >"$VENV_TORCH/kvq-stamp"
+}
+
+# An environment with MkDocs and nothing else.
+ensure_venv_docs() {
+  if venv_is_current "$VENV_DOCS" "$REQUIREMENTS_DOCS"; then
+    return
+  fi
+  note "installing python/requirements-docs.txt into .venv-docs"
+  make_venv "$VENV_DOCS"
+  install_list "$VENV_DOCS" "$REQUIREMENTS_DOCS" --no-deps
+  venv_stamp "$VENV_DOCS" "$REQUIREMENTS_DOCS" >"$VENV_DOCS/kvq-stamp"
 }
 
 # --- build --------------------------------------------------------------------
