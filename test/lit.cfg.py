@@ -4,6 +4,7 @@ Not run by itself: the lit.site.cfg.py that CMake puts into the build tree sets
 where things are, and loads this file.
 """
 
+import glob
 import os
 import shutil
 
@@ -87,6 +88,16 @@ if "-fsanitize=address" in config.cxx_flags:
     config.environment["ASAN_SYMBOLIZER_PATH"] = os.path.join(
         config.llvm_tools_dir, "llvm-symbolizer"
     )
+
+# The run-time library that programs with -fsanitize=thread are linked with: of
+# the compiler that the build has, and installed by tools/check --full.
+if glob.glob(
+    os.path.join(
+        os.path.dirname(config.llvm_tools_dir),
+        "lib/clang/*/lib/linux/libclang_rt.tsan-*.a",
+    )
+):
+    config.available_features.add("tsan")
 
 # --- tools and substitutions --------------------------------------------------
 
