@@ -238,7 +238,7 @@ Value AttentionMatcher::buildCoded(OpBuilder &b, Location loc,
 /// An exact cache, or a tensor of what kvq-fuse-dequantize reads as codes. What
 /// says that it dequantizes is not read as an exact cache in any case: that
 /// would dequantize all of the cache, and nobody would know.
-Value AttentionMatcher::buildSide(OpBuilder &b, Location loc,
+Value AttentionMatcher::buildSide(RewriterBase &b, Location loc,
                                   const RaisedSide &side, bool isKey,
                                   double &factor) {
   if (side.coded) {
@@ -247,7 +247,7 @@ Value AttentionMatcher::buildSide(OpBuilder &b, Location loc,
     bool isCoded = side.coded->isDequantized || !side.exact;
     if (isCoded || succeeded(SideMatcher(tensor, /*isTurned=*/false).match()))
       return tensor;
-    eraseDeadProducers(tensor);
+    eraseDeadProducers(b, tensor);
   }
   factor = isKey ? key.factor : 1.0;
   Value tensor = side.exact->view.build(
@@ -255,7 +255,7 @@ Value AttentionMatcher::buildSide(OpBuilder &b, Location loc,
   return FromComponentsOp::create(b, loc, side.exact->type, tensor);
 }
 
-Value AttentionMatcher::build(OpBuilder &b) {
+Value AttentionMatcher::build(RewriterBase &b) {
   Location loc = op->getLoc();
   auto getDigitSize = [&](unsigned digit) { return getSize(b, loc, digit); };
   DigitAxes target = {axes.batch, getQueryHeads(), axes.queries,

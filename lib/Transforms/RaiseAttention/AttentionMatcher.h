@@ -70,7 +70,7 @@ public:
 
   /// Emits the attention before the contraction; what takes the place of the
   /// contraction's result.
-  Value build(OpBuilder &b);
+  Value build(RewriterBase &b);
 
 private:
   LogicalResult matchContraction();
@@ -101,7 +101,7 @@ private:
 
   Value buildCoded(OpBuilder &b, Location loc, const CodedSide &side,
                    ArrayRef<unsigned> channelDigits);
-  Value buildSide(OpBuilder &b, Location loc, const RaisedSide &side,
+  Value buildSide(RewriterBase &b, Location loc, const RaisedSide &side,
                   bool isKey, double &factor);
   SmallVector<unsigned> getChannels(bool isKey) const;
   Value buildPerSequence(OpBuilder &b, Location loc,
