@@ -24,6 +24,7 @@ void kvq::buildTilePipeline(
     OpPassManager &pm, LayoutTarget target,
     const AssignSchedulePassOptions &schedule, const RowSchedule &rows,
     llvm::function_ref<void(OpPassManager &)> mapRegions) {
+  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
   pm.addPass(createApplyPolicyPass());
   pm.addNestedPass<func::FuncOp>(createFuseDequantizePass());
   pm.addPass(createAssignLayoutPass({target}));

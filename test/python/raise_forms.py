@@ -174,21 +174,23 @@ def rows(w: Writer, x: Value, layout: str, tokens: int | str) -> Value:
     return w.transpose(x, {"bhtd": [0, 1, 2, 3], "bthd": [0, 2, 1, 3], "tbhd": [1, 2, 0, 3]}[layout])
 
 
-def repeated(w: Writer, x: Value, how: str) -> Value:
-    """KV heads, each RATIO times: [b, h * RATIO, t, d]."""
+def repeated(w: Writer, x: Value, ratio: int, how: str) -> Value:
+    """KV heads, each `ratio` times: [b, h * ratio, t, d]."""
     b, h, t, d = x.axes
+    if ratio == 1:
+        return x
     if how == "linalg.broadcast":
-        out = w.empty([b, h, RATIO, t, d], x.element)
+        out = w.empty([b, h, ratio, t, d], x.element)
         wide = Value(
             w.op(f"linalg.broadcast ins({x.name} : {x.type}) outs({out.name} : {out.type}) dimensions = [2]"),
             out.axes,
             x.element,
         )
     elif how == "generic":
-        wide = w.generic([(x, "bhtd")], ([b, h, RATIO, t, d], "bhgtd", x.element), f"linalg.yield %in0 : {x.element}")
+        wide = w.generic([(x, "bhtd")], ([b, h, ratio, t, d], "bhgtd", x.element), f"linalg.yield %in0 : {x.element}")
     else:  # an axis of extent 1 is read at 0
         thin = w.expand(x, [[0], [1, 2], [3], [4]], [b, h, 1, t, d])
-        wide = w.generic([(thin, "bh0td")], ([b, h, RATIO, t, d], "bhgtd", x.element), f"linalg.yield %in0 : {x.element}")
+        wide = w.generic([(thin, "bh0td")], ([b, h, ratio, t, d], "bhgtd", x.element), f"linalg.yield %in0 : {x.element}")
     return w.collapse(wide, [[0], [1, 2], [3], [4]])
 
 
@@ -234,13 +236,13 @@ def batch_matmul(w: Writer, left: Value, right: Value, transposed: bool = False)
 
 def contract(w: Writer, form: Form, q: Value, k: Value) -> Value:
     """Scores [b, query head, i, t]."""
-    b, heads, n, _ = q.axes
-    t = k.axes[2]
+    b, heads, n, dim = q.axes
+    _, kv, t, _ = k.axes
     if form["contraction"] == "grouped":
-        q5 = w.expand(q, [[0], [1, 2], [3], [4]], [b, HEADS, RATIO, n, DIM])
-        s = w.generic([(k, "bhtd"), (q5, "bhgid")], ([b, HEADS, t, RATIO, n], "bhtgi", "f32"), PRODUCT, 0.0)
+        q5 = w.expand(q, [[0], [1, 2], [3], [4]], [b, kv, heads // kv, n, dim])
+        s = w.generic([(k, "bhtd"), (q5, "bhgid")], ([b, kv, t, heads // kv, n], "bhtgi", "f32"), PRODUCT, 0.0)
         return w.collapse(w.transpose(s, [0, 1, 3, 4, 2]), [[0], [1, 2], [3], [4]])
-    k = repeated(w, k, form["repeat"])
+    k = repeated(w, k, heads // kv, form["repeat"])
     if form["contraction"] == "einsum":
         return w.generic([(q, "bhid"), (k, "bhtd")], ([b, heads, n, t], "bhit", "f32"), PRODUCT, 0.0)
     if form["contraction"] == "transposed":
@@ -250,13 +252,14 @@ def contract(w: Writer, form: Form, q: Value, k: Value) -> Value:
 
 def contract_values(w: Writer, form: Form, p: Value, v: Value) -> Value:
     b, heads, n, t = p.axes
+    _, kv, _, dim = v.axes
     if form["contraction"] == "grouped":
-        p5 = w.expand(p, [[0], [1, 2], [3], [4]], [b, HEADS, RATIO, n, t])
-        o = w.generic([(v, "bhtd"), (p5, "bhgit")], ([b, HEADS, DIM, RATIO, n], "bhdgi", "f32"), PRODUCT, 0.0)
+        p5 = w.expand(p, [[0], [1, 2], [3], [4]], [b, kv, heads // kv, n, t])
+        o = w.generic([(v, "bhtd"), (p5, "bhgit")], ([b, kv, dim, heads // kv, n], "bhdgi", "f32"), PRODUCT, 0.0)
         return w.collapse(w.transpose(o, [0, 1, 3, 4, 2]), [[0], [1, 2], [3], [4]])
-    v = repeated(w, v, form["repeat"])
+    v = repeated(w, v, heads // kv, form["repeat"])
     if form["contraction"] == "einsum":
-        return w.generic([(p, "bhit"), (v, "bhtd")], ([b, heads, n, DIM], "bhid", "f32"), PRODUCT, 0.0)
+        return w.generic([(p, "bhit"), (v, "bhtd")], ([b, heads, n, dim], "bhid", "f32"), PRODUCT, 0.0)
     return batch_matmul(w, p, v)
 
 
@@ -389,17 +392,8 @@ def softmax(w: Writer, s: Value, how: str, fused: bool) -> Value:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
-def module(form: Form, arguments: dict[str, Value]) -> str:
-    w = Writer()
-    n, t = form["queries"], form["tokens"]
-    w.lines.append("  %zero = arith.constant 0 : index")
-    if t == "?":
-        axis = {"lbhtd": 3, "tbhd": 0, "bthd": 1, "bt(hd)": 1, "(bh)td": 1, "bhtd": 2}[form["keys"]]
-        at = w.op(f"arith.constant {axis} : index")
-        w.extent["?"] = w.op(f"tensor.dim %k, {at} : {arguments['k'].type}")
-    k = rows(w, arguments["k"], form["keys"], t)
-    v = rows(w, arguments["v"], form["values"], t)
-    q = arguments["q"]
+def attend(w: Writer, form: Form, q: Value, k: Value, v: Value) -> Value:
+    """Attention of q [b, query head, i, d] over k and v [b, h, t, d], in %out [b, i, query head, d]."""
     scale = form["scale"]
     if scale in ("query", "both"):
         q = scaled(w, q, SCALE if scale == "query" else SCALE**0.5)
@@ -412,12 +406,33 @@ def module(form: Form, arguments: dict[str, Value]) -> str:
         s = capped(w, s, form["softcap"], form["fused"])
     p = softmax(w, masked(w, form, s), form["softmax"], form["fused"])
     o = contract_values(w, form, p, widened(w, v))
-    # The host has query tokens before heads.
-    out = Value("%out", [BATCH, n, HEADS * RATIO, DIM], "f32")
+    out = Value("%out", [o.axes[i] for i in (0, 2, 1, 3)], "f32")
     result = w.op(f"linalg.transpose ins({o.name} : {o.type}) outs(%out : {out.type}) permutation = [0, 2, 1, 3]")
-    head = ", ".join(f"{x.name}: {x.type} {{bufferization.writable = false}}" for x in arguments.values())
+    return Value(result, out.axes, "f32")
+
+
+def function(w: Writer, arguments: list[str], result: Value) -> str:
+    """@f of what `w` has written; arguments, of which %out comes last, are not written to."""
+    head = ", ".join(f"{argument} {{bufferization.writable = false}}" for argument in arguments)
     body = "\n".join(w.lines)
-    return f"func.func @f({head}, %out: {out.type}) -> {out.type} {{\n{body}\n  return {result} : {out.type}\n}}\n"
+    return (
+        f"func.func @f({head}, %out: {result.type}) -> {result.type} {{\n{body}\n"
+        f"  return {result.name} : {result.type}\n}}\n"
+    )
+
+
+def module(form: Form, arguments: dict[str, Value]) -> str:
+    w = Writer()
+    w.lines.append("  %zero = arith.constant 0 : index")
+    t = form["tokens"]
+    if t == "?":
+        axis = {"lbhtd": 3, "tbhd": 0, "bthd": 1, "bt(hd)": 1, "(bh)td": 1, "bhtd": 2}[form["keys"]]
+        at = w.op(f"arith.constant {axis} : index")
+        w.extent["?"] = w.op(f"tensor.dim %k, {at} : {arguments['k'].type}")
+    k = rows(w, arguments["k"], form["keys"], t)
+    v = rows(w, arguments["v"], form["values"], t)
+    result = attend(w, form, arguments["q"], k, v)
+    return function(w, [f"{x.name}: {x.type}" for x in arguments.values()], result)
 
 
 def divided(w: Writer, s: Value) -> Value:

@@ -40,11 +40,13 @@ func.func @f(%q: {q} {{bufferization.writable = false}}, {", ".join(arguments)},
 """
 
 
-def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def reference(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, lengths: np.ndarray, scale: float = 0.125
+) -> np.ndarray:
     out = np.zeros(q.shape)
     for b, h in np.ndindex(q.shape[:2]):
         of = h * k.shape[1] // q.shape[1]
-        scores = q[b, h, 0].astype(np.float64) @ k[b, of, : lengths[b]].T * 0.125
+        scores = q[b, h, 0].astype(np.float64) @ k[b, of, : lengths[b]].T * scale
         p = np.exp(scores - scores.max())
         out[b, h, 0] = p / p.sum() @ v[b, of, : lengths[b]]
     return out

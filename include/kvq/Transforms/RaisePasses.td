@@ -64,13 +64,23 @@ def RaiseAttentionPass : Pass<"kvq-raise-attention"> {
     the extent is 1 is taken for one that is not broadcast.
 
     A softmax whose contraction is not raised gets a missed remark of category
-    `kvq-raise-attention`, with the reason: the op that attention has no part for.
-    Functions without one are left as they are.
+    `kvq-raise-attention`, with the reason: the op that attention has no part for. With
+    `strict` that is an error. Functions without one are left as they are.
+
+    Keys and values that come from a `kvq.dequantize`, or from arithmetic that does the
+    same, stay tensors, which `kvq-fuse-dequantize` makes caches of.
+
+    Ops of other dialects are raised likewise, where they have the interface
+    `AttentionLikeOpInterface` (docs/Embedding.md).
 
     Numerics: sums are f32, in another order, and roundings to narrower floats in
     between are left out. A row of which finite numbers hide all tokens gives 0, where it
     was their mean.
   }];
+  let options = [
+    Option<"strict", "strict", "bool", /*default=*/"false",
+           "Attention that is not raised is an error">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect", "::mlir::kvq::KVQDialect",

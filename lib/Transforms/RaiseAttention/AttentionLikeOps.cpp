@@ -40,7 +40,7 @@ static SmallVector<int64_t> getDimensions(AttentionLikeOpInterface op) {
 AttentionMatcher::AttentionMatcher(AttentionLikeOpInterface op)
     : op(op), tracer(op.getContext(), getDimensions(op)), tokens(kT),
       channels(kC), rows({kB, kH, kI}), queryLoop(kI),
-      digits(op.getContext(), {}) {}
+      digits(op.getContext(), {}, {}) {}
 
 /// The element of `tensor` that the dimensions name.
 FailureOr<TracedElement>

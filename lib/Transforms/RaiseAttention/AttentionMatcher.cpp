@@ -27,7 +27,7 @@ static SmallVector<int64_t> getDimensions(linalg::LinalgOp op) {
 
 AttentionMatcher::AttentionMatcher(linalg::LinalgOp op)
     : op(op), tracer(op.getContext(), getDimensions(op)),
-      channels(op.getNumLoops()), digits(op.getContext(), {}) {}
+      channels(op.getNumLoops()), digits(op.getContext(), {}, {}) {}
 
 bool AttentionMatcher::hasWeights() {
   auto contraction = cast<linalg::LinalgOp>(op);
@@ -77,7 +77,11 @@ LogicalResult AttentionMatcher::takeOperands() {
   }
   auto queries = getHolders(tracer, scores.query, /*scales=*/true);
   auto scaledKeys = getHolders(tracer, scores.key, /*scales=*/true);
+  // A constant may be a part of what dequantizes.
   keyHolders = getHolders(tracer, scores.key, /*scales=*/false);
+  if (!scaledKeys.empty() &&
+      scaledKeys.back().element.value.getDefiningOp<DequantizeOp>())
+    keyHolders = scaledKeys;
   valueHolders = getHolders(tracer, value, /*scales=*/false);
   if (queries.empty() || keyHolders.empty() || valueHolders.empty())
     return tracer.fail("queries, keys or values are computed where they are "
@@ -93,17 +97,21 @@ LogicalResult AttentionMatcher::takeOperands() {
 // Axes
 //===----------------------------------------------------------------------===//
 
-FailureOr<SmallVector<DigitSum>>
-AttentionMatcher::getSums(const TracedElement &element, StringRef name) {
-  SmallVector<DigitSum> sums;
-  for (auto [axis, index] : llvm::enumerate(element.indices)) {
-    std::optional<DigitSum> sum = digits.getSum(index);
-    if (!sum)
-      return tracer.fail("axis " + Twine(axis) + " of its " + name +
+/// Where each axis is read, as sums of digits, or at what tokens and channels
+/// alone give.
+FailureOr<SmallVector<AttentionMatcher::Place>>
+AttentionMatcher::getPlaces(const TracedElement &element, StringRef name) {
+  SmallVector<Place> places;
+  for (AffineExpr index : element.indices) {
+    bool isOfRows = llvm::any_of(
+        rows, [&](unsigned loop) { return index.isFunctionOfDim(loop); });
+    Place place = {digits.getSum(index), index};
+    if (!place.sum && isOfRows)
+      return tracer.fail("axis " + Twine(places.size()) + " of its " + name +
                          " is not read at one index after the other");
-    sums.push_back(std::move(*sum));
+    places.push_back(std::move(place));
   }
-  return sums;
+  return places;
 }
 
 std::optional<SmallVector<SmallVector<unsigned>>>
@@ -119,9 +127,15 @@ AttentionMatcher::getAxes(const TracedElement &element) const {
   return result;
 }
 
-static bool uses(ArrayRef<DigitSum> sums, unsigned digit) {
-  return llvm::any_of(
-      sums, [&](const DigitSum &sum) { return sum.factors[digit] != 0; });
+bool AttentionMatcher::uses(const Place &place, unsigned digit) const {
+  if (place.sum)
+    return place.sum->factors[digit] != 0;
+  return place.index.isFunctionOfDim(digits.get()[digit].loop);
+}
+
+bool AttentionMatcher::uses(ArrayRef<Place> places, unsigned digit) const {
+  return llvm::any_of(places,
+                      [&](const Place &place) { return uses(place, digit); });
 }
 
 bool AttentionMatcher::dependsOn(const ParsedMask &mask, unsigned digit) const {
@@ -152,7 +166,7 @@ bool AttentionMatcher::dependsOn(const ParsedMask &mask, unsigned digit) const {
 /// Queries that share keys are heads of a group, unless masks tell one from the
 /// other: then they are tokens. What keys differ along, other than tokens and
 /// channels, is sequences and heads.
-void AttentionMatcher::classify(unsigned digit, ArrayRef<DigitSum> keyAxes) {
+void AttentionMatcher::classify(unsigned digit, ArrayRef<Place> keyAxes) {
   unsigned loop = digits.get()[digit].loop;
   if (loop == tokens)
     axes.tokens = digit;
@@ -173,7 +187,7 @@ void AttentionMatcher::classify(unsigned digit, ArrayRef<DigitSum> keyAxes) {
 }
 
 LogicalResult AttentionMatcher::matchAxes() {
-  digits = Digits(tracer.context, tracer.extents);
+  digits = Digits(tracer.context, tracer.extents, rows);
   for (const TracedElement *element :
        {&key.element, &value, &query.element, &result})
     for (AffineExpr index : element->indices)
@@ -189,7 +203,7 @@ LogicalResult AttentionMatcher::matchAxes() {
           digits.splitFor(index);
     }
   }
-  FailureOr<SmallVector<DigitSum>> keyAxes = getSums(key.element, "keys");
+  FailureOr<SmallVector<Place>> keyAxes = getPlaces(key.element, "keys");
   if (failed(keyAxes))
     return failure();
   bool hasTokens = false;
@@ -205,8 +219,8 @@ LogicalResult AttentionMatcher::matchAxes() {
 
   // In the order of the axes of the keys, heads inside.
   auto getKeyAxis = [&](unsigned digit) {
-    const DigitSum *found = llvm::find_if(
-        *keyAxes, [&](const DigitSum &sum) { return sum.factors[digit] != 0; });
+    const Place *found = llvm::find_if(
+        *keyAxes, [&](const Place &place) { return uses(place, digit); });
     return found - keyAxes->begin();
   };
   llvm::sort(axes.heads, [&](unsigned left, unsigned right) {
@@ -223,9 +237,8 @@ LogicalResult AttentionMatcher::matchAxes() {
   ArrayRef<int64_t> shape = getShape(key.element.value);
   unsigned only = axes.heads.front();
   if (axes.batch.empty() && getKeyAxis(only) == 0 && shape.size() == 4 &&
-      llvm::count_if(*keyAxes, [](const DigitSum &sum) {
-        return llvm::all_of(sum.factors,
-                            [](int64_t factor) { return factor == 0; });
+      llvm::count_if(*keyAxes, [](const Place &place) {
+        return place.index.isSymbolicOrConstant();
       }) == 1)
     std::swap(axes.batch, axes.heads);
   return success();
@@ -316,8 +329,16 @@ SmallVector<unsigned> AttentionMatcher::getQueryHeads() const {
 
 /// The index of an axis of keys or values, of the sequence, KV head, token and
 /// channel.
-AffineExpr AttentionMatcher::getExpr(const DigitSum &sum) const {
-  AffineExpr expr = sum.rest;
+AffineExpr AttentionMatcher::getExpr(const Place &place) const {
+  AffineExpr token = getAffineDimExpr(kTokens, tracer.context),
+             channel = getAffineDimExpr(kChannels, tracer.context);
+  if (!place.sum) {
+    SmallVector<AffineExpr> loops(tracer.extents.size(), channel);
+    loops[tokens] = token;
+    return place.index.replaceDims(loops);
+  }
+  const DigitSum &sum = *place.sum;
+  AffineExpr expr = sum.rest + token * sum.factors[axes.tokens];
   for (auto [axis, members] :
        {std::pair(kBatch, ArrayRef<unsigned>(axes.batch)),
         std::pair(kHeads, ArrayRef<unsigned>(axes.heads))}) {
@@ -330,24 +351,21 @@ AffineExpr AttentionMatcher::getExpr(const DigitSum &sum) const {
       expr = expr + index.floorDiv(inner) * sum.factors[digit];
     }
   }
-  expr = expr +
-         getAffineDimExpr(kTokens, tracer.context) * sum.factors[axes.tokens];
-  // Of keys or of values.
-  for (auto [digit, factor] : llvm::enumerate(sum.factors))
-    if (digit == axes.channels || llvm::is_contained(axes.valueChannels, digit))
-      expr = expr + getAffineDimExpr(kChannels, tracer.context) * factor;
+  for (bool isKey : {true, false})
+    for (unsigned digit : getChannels(isKey))
+      expr = expr + channel * sum.factors[digit];
   return expr;
 }
 
 FailureOr<ExactSide> AttentionMatcher::matchExact(const TracedElement &element,
                                                   StringRef name) {
-  FailureOr<SmallVector<DigitSum>> sums = getSums(element, name);
-  if (failed(sums))
+  FailureOr<SmallVector<Place>> places = getPlaces(element, name);
+  if (failed(places))
     return failure();
   for (ArrayRef<unsigned> others :
        {ArrayRef<unsigned>(axes.groups), ArrayRef<unsigned>(axes.queries)})
     for (unsigned digit : others)
-      if (uses(*sums, digit))
+      if (uses(*places, digit))
         return tracer.fail("its " + name +
                            " differ between query heads of a group or query "
                            "tokens, those of the other side do not");
@@ -356,17 +374,17 @@ FailureOr<ExactSide> AttentionMatcher::matchExact(const TracedElement &element,
                                 getExtent(getChannels(name == "keys"))};
   ElementTracer sideTracer(tracer.context, shape);
   sideTracer.symbols = tracer.symbols;
-  TracedElement place = {element.value, {}};
-  for (const DigitSum &sum : *sums)
-    place.indices.push_back(sideTracer.simplify(getExpr(sum)));
-  FailureOr<ComponentView> view = ComponentView::get(sideTracer, place);
+  TracedElement read = {element.value, {}};
+  for (const Place &place : *places)
+    read.indices.push_back(sideTracer.simplify(getExpr(place)));
+  FailureOr<ComponentView> view = ComponentView::get(sideTracer, read);
   if (failed(view))
     return tracer.fail("its " + name + ": " + sideTracer.reason);
   shape[kTokens] = view->getRows();
   // A mask has to reach as far as a static capacity.
-  int64_t read = getExtent(axes.tokens);
-  if (maskOperand && !ShapedType::isDynamic(read))
-    shape[kTokens] = read;
+  int64_t seen = getExtent(axes.tokens);
+  if (maskOperand && !ShapedType::isDynamic(seen))
+    shape[kTokens] = seen;
   Type elementType = getElementTypeOrSelf(element.value);
   auto withShape = [&](auto make) {
     return make(ArrayRef<int64_t>(shape), elementType,
@@ -417,7 +435,10 @@ AttentionMatcher::findCoded(ArrayRef<HeldElement> holders,
   if (holders.empty())
     return std::nullopt;
   const TracedElement &oldest = holders.back().element;
-  bool isDequantized = oldest.value.getDefiningOp<DequantizeOp>() != nullptr;
+  bool isDequantized =
+      isComputedFrom(tracer, oldest, [](const TracedElement &found) {
+        return found.value.getDefiningOp<DequantizeOp>() != nullptr;
+      });
   bool mayBe =
       isDequantized ||
       isComputedFrom(tracer, oldest, [](const TracedElement &found) {

@@ -35,7 +35,7 @@ struct CodedSide {
   Value tensor;
   SmallVector<SmallVector<unsigned>> axes;
   double factor;
-  /// Whether it is by a kvq.dequantize, not by arithmetic that may be one.
+  /// Whether there is a kvq.dequantize, not arithmetic that may be one.
   bool isDequantized;
 };
 
@@ -79,7 +79,15 @@ private:
                                       StringRef name);
   LogicalResult takeOperands();
   LogicalResult matchAxes();
-  void classify(unsigned digit, ArrayRef<DigitSum> keyAxes);
+  /// Where an axis is read: at a sum of digits, or, without one, at what tokens
+  /// and channels give.
+  struct Place {
+    std::optional<DigitSum> sum;
+    AffineExpr index;
+  };
+  bool uses(const Place &place, unsigned digit) const;
+  bool uses(ArrayRef<Place> places, unsigned digit) const;
+  void classify(unsigned digit, ArrayRef<Place> keyAxes);
   LogicalResult matchMasks();
   LogicalResult addMaskOperand(const ParsedMask &mask);
   bool fitsMask(ArrayRef<SmallVector<unsigned>> maskAxes) const;
@@ -90,12 +98,12 @@ private:
   FailureOr<RaisedSide> matchSide(const TracedElement &element,
                                   ArrayRef<HeldElement> holders,
                                   StringRef name);
-  FailureOr<SmallVector<DigitSum>> getSums(const TracedElement &element,
-                                           StringRef name);
+  FailureOr<SmallVector<Place>> getPlaces(const TracedElement &element,
+                                          StringRef name);
   std::optional<SmallVector<SmallVector<unsigned>>>
   getAxes(const TracedElement &element) const;
   bool dependsOn(const ParsedMask &mask, unsigned digit) const;
-  AffineExpr getExpr(const DigitSum &sum) const;
+  AffineExpr getExpr(const Place &place) const;
   int64_t getExtent(ArrayRef<unsigned> axis) const;
   SmallVector<unsigned> getQueryHeads() const;
 
@@ -132,7 +140,7 @@ private:
   TracedElement contracted;
   Scores scores;
   HeldElement query, key;
-  /// As they are read, without factors.
+  /// Tensors that may be computed from codes.
   SmallVector<HeldElement> keyHolders, valueHolders;
   SmallVector<ParsedMask, 2> masks;
   Digits digits;

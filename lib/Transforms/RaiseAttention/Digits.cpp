@@ -17,8 +17,10 @@ bool DigitSum::hasRest() const {
   return !constant || constant.getValue() != 0;
 }
 
-Digits::Digits(MLIRContext *context, ArrayRef<int64_t> extents)
-    : context(context), extents(extents), strides(extents.size()) {
+Digits::Digits(MLIRContext *context, ArrayRef<int64_t> extents,
+               ArrayRef<unsigned> splittable)
+    : context(context), extents(extents), splittable(splittable),
+      strides(extents.size()) {
   makeDigits();
 }
 
@@ -75,7 +77,8 @@ findParts(AffineExpr expr, ArrayRef<int64_t> extents,
 void Digits::splitFor(AffineExpr expr) {
   findParts(expr, extents, [&](unsigned loop, int64_t stride) {
     int64_t extent = extents[loop];
-    if (ShapedType::isDynamic(extent) || stride >= extent ||
+    if (!llvm::is_contained(splittable, loop) ||
+        ShapedType::isDynamic(extent) || stride >= extent ||
         extent % stride != 0)
       return;
     // Digits need borders each of which divides the next one.

@@ -39,8 +39,10 @@ struct DigitSum {
 
 class Digits {
 public:
-  /// Loops of the given extents, none of which is split as yet.
-  Digits(MLIRContext *context, ArrayRef<int64_t> extents);
+  /// Loops of the given extents, none of which is split as yet, and only those
+  /// in `splittable` ever will be.
+  Digits(MLIRContext *context, ArrayRef<int64_t> extents,
+         ArrayRef<unsigned> splittable);
 
   /// Splits loops so that `expr`, of loops, is a sum of digits, as far as that
   /// is possible. Before any use of the digits.
@@ -64,6 +66,7 @@ private:
 
   MLIRContext *context;
   SmallVector<int64_t> extents;
+  SmallVector<unsigned> splittable;
   /// Of each loop: strides of digits.
   SmallVector<llvm::SmallSet<int64_t, 4>> strides;
   SmallVector<Digit> digits;

@@ -33,18 +33,23 @@ static remark::RemarkOpts getRemarkOpts(Operation *op) {
 }
 
 /// Puts kvq.attention in the place of `op`, which `matcher` is for.
-static void raise(Operation *op, AttentionMatcher matcher) {
+static LogicalResult raise(Operation *op, AttentionMatcher matcher,
+                           bool isStrict) {
   Location loc = op->getLoc();
   if (failed(matcher.match())) {
+    if (isStrict)
+      return op->emitOpError("attention is not raised: ")
+             << matcher.getReason();
     remark::missed(loc, getRemarkOpts(op))
         << remark::add("attention is not raised")
         << remark::reason("{0}", matcher.getReason().str());
-    return;
+    return success();
   }
   IRRewriter rewriter(op);
   rewriter.replaceAllUsesWith(op->getResult(0), matcher.build(rewriter));
   remark::passed(loc, getRemarkOpts(op)) << remark::add("attention is raised");
   eraseWithDeadProducers(rewriter, op);
+  return success();
 }
 
 namespace {
@@ -63,15 +68,18 @@ struct RaiseAttentionPass
       if (mayContract || isa<AttentionLikeOpInterface>(op))
         ops.push_back(op);
     });
-    for (Operation *op : ops) {
-      if (auto attention = dyn_cast<AttentionLikeOpInterface>(op)) {
-        raise(op, AttentionMatcher(attention));
-        continue;
-      }
-      AttentionMatcher matcher(cast<linalg::LinalgOp>(op));
-      if (matcher.hasWeights())
-        raise(op, std::move(matcher));
-    }
+    for (Operation *op : ops)
+      if (failed(raiseIfAttention(op)))
+        return signalPassFailure();
+  }
+
+  LogicalResult raiseIfAttention(Operation *op) {
+    if (auto attention = dyn_cast<AttentionLikeOpInterface>(op))
+      return raise(op, AttentionMatcher(attention), strict);
+    AttentionMatcher matcher(cast<linalg::LinalgOp>(op));
+    if (!matcher.hasWeights())
+      return success();
+    return raise(op, std::move(matcher), strict);
   }
 };
 
