@@ -19,7 +19,15 @@ struct AttentionModel
   }
   StringRef getQueryAxes(Operation *op) const { return "bihc"; }
   StringRef getResultAxes(Operation *op) const { return "bihc"; }
-  bool isCausal(Operation *op) const { return true; }
+  Value getMask(Operation *op) const {
+    return op->getNumOperands() > 3 ? op->getOperand(3) : Value();
+  }
+  StringRef getMaskAxes(Operation *op) const { return "it"; }
+  bool isCausal(Operation *op) const { return op->hasAttr("causal"); }
+  std::optional<double> getSoftcap(Operation *op) const {
+    auto softcap = op->getAttrOfType<FloatAttr>("softcap");
+    return softcap ? std::optional(softcap.getValueAsDouble()) : std::nullopt;
+  }
 };
 
 } // namespace

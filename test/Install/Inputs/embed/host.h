@@ -7,16 +7,17 @@
 
 namespace host {
 
-/// "host.attention"(%q, %k, %v) {scale = f32}: queries batch x tokens x heads x
-/// channels, keys and values batch x heads x tokens x channels.
+/// "host.attention"(%q, %k, %v[, %mask]) {scale = f32[, softcap = f32][, causal]}:
+/// queries batch x tokens x heads x channels, keys and values batch x heads x
+/// tokens x channels, a mask query tokens x tokens.
 class AttentionOp
-    : public mlir::Op<AttentionOp, mlir::OpTrait::NOperands<3>::Impl,
+    : public mlir::Op<AttentionOp, mlir::OpTrait::AtLeastNOperands<3>::Impl,
                       mlir::OpTrait::OneResult> {
 public:
   using Op::Op;
   static llvm::StringRef getOperationName() { return "host.attention"; }
   static llvm::ArrayRef<llvm::StringRef> getAttributeNames() {
-    static llvm::StringRef names[] = {"scale"};
+    static llvm::StringRef names[] = {"scale", "softcap", "causal"};
     return names;
   }
 };
