@@ -20,6 +20,18 @@
 
 using namespace mlir;
 
+void kvq::buildRaisePipeline(OpPassManager &pm) {
+  // Front ends call functions of their own, which caches would be hidden in.
+  pm.addPass(createInlinerPass());
+  pm.addPass(createSymbolDCEPass());
+  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
+  pm.addPass(createRaiseCacheUpdatesPass());
+  pm.addPass(createGiveResultsDestinationsPass());
+  pm.addNestedPass<func::FuncOp>(createExpandPowersPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 void kvq::buildTilePipeline(
     OpPassManager &pm, LayoutTarget target,
     const AssignSchedulePassOptions &schedule, const RowSchedule &rows,
@@ -108,6 +120,11 @@ void kvq::registerPipelines() {
       "kvq-cpu-pipeline",
       "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
       buildCPUPipeline);
+  PassPipelineRegistration<>(
+      "kvq-raise",
+      "Turns attention and caches of models in linalg on tensors into those of "
+      "kvq",
+      buildRaisePipeline);
   PassPipelineRegistration<TilePipelineOptions>(
       "kvq-tile-pipeline",
       "Lowers kvq ops to structured ops on tensors, tile by tile",

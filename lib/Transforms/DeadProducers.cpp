@@ -31,6 +31,11 @@ static void eraseDead(RewriterBase &rewriter,
       erase(rewriter, op, worklist);
 }
 
+void kvq::eraseDead(RewriterBase &rewriter, ArrayRef<Operation *> ops) {
+  llvm::SetVector<Operation *> worklist(ops.begin(), ops.end());
+  eraseDead(rewriter, worklist);
+}
+
 void kvq::eraseDeadProducers(RewriterBase &rewriter, Value value) {
   llvm::SetVector<Operation *> worklist;
   if (Operation *op = value.getDefiningOp())

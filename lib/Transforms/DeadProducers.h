@@ -12,6 +12,10 @@
 
 namespace mlir::kvq {
 
+/// Erases `ops`, of which users come last, and what made their operands, as far
+/// as nothing else uses it.
+void eraseDead(RewriterBase &rewriter, ArrayRef<Operation *> ops);
+
 /// Erases what made `value` as far as nothing else uses it.
 void eraseDeadProducers(RewriterBase &rewriter, Value value);
 

@@ -180,6 +180,11 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
       llvm::cl::init("")};
 };
 
+/// Models in linalg on tensors, as front ends make them, to models over exact
+/// caches: attention, updates of caches, functions that store their results
+/// where the caller says.
+void buildRaisePipeline(OpPassManager &pm);
+
 /// Attention over caches to tile-sized structured ops on tensors. The CPU and
 /// the GPU pipeline both begin with it: the target is what layouts that are
 /// left open are chosen for, and schedules. `mapRegions` adds passes that take

@@ -88,4 +88,128 @@ def RaiseAttentionPass : Pass<"kvq-raise-attention"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def RaiseCacheUpdatesPass
+    : Pass<"kvq-raise-cache-updates", "::mlir::ModuleOp"> {
+  let summary = "Turns tensors that a model keeps its caches in into caches";
+  let description = [{
+    A tensor that a function takes, adds tokens to and returns, and that attention
+    reads, becomes a `!kvq.cache` of `codes = none`: the argument, the results, and
+    what adds tokens, which becomes `kvq.append`. `kvq-apply-policy` can then give
+    it another type. It comes behind `kvq-raise-attention`, whose
+    `kvq.from_components` say which tensors attention reads as caches.
+
+    Of test/Transforms/raise-cache-updates.mlir, abridged:
+
+    ```mlir
+    func.func @grow(%q: …, %k: tensor<1x2x?x32xf16>, …, %kn: tensor<1x2x1x32xf16>, …) -> … {
+      %k1 = tensor.concat dim(2) %k, %kn : … -> tensor<1x2x?x32xf16>
+      …
+      %new = tensor.dim %k1, %c2 : tensor<1x2x?x32xf16>
+      …
+      %kc = kvq.from_components %k1 : tensor<1x2x?x32xf16> -> !c
+      …
+      %o = kvq.attention ins(%q, %kc, %vc : …) lengths(%n : tensor<1xi64>) …
+      return %o, %old, %k1, %v1 : …
+    ```
+    becomes
+    ```mlir
+    func.func @grow(%q: …, %k: !c {kvq.layer = 0}, …, %kn: tensor<1x2x1x32xf16>, …, %length: i64) -> … {
+      %before = tensor.from_elements %length : tensor<1xi64>
+      %after = arith.addi %length, %c1 : i64
+      %k1 = kvq.append ins(%kn : …) lengths(%before : tensor<1xi64>) into(%k : !c) -> !c
+      …
+      %new = arith.index_cast %after : i64 to index
+      …
+      %o = kvq.attention ins(%q, %k1, %v1 : …) lengths(%n : tensor<1xi64>) …
+      return %o, %old, %k1, %v1 : …
+    ```
+
+    | what adds tokens | how many are there before |
+    |---|---|
+    | `tensor.concat` of the tensor and the new tokens, or the same as two `tensor.insert_slice` of a `tensor.empty` | `length`, an i64 that the function gets as its last argument |
+    | `tensor.insert_slice` of whole tokens | its offset along tokens |
+    | `tensor.scatter` of the single elements of one token of each sequence, by indices that are written out | the index of the token, one for all sequences or one for each |
+
+    `length` is one number for all caches of the function that grow, and all their
+    sequences: that they are as long is the host's guarantee, as what is a tensor of
+    the model has one extent. The tensor's extents become arithmetic on it. A position is
+    taken for the number of tokens before it, which the host guarantees too.
+
+    The tensor's axes may lie in any order, or be reshaped, if tokens have an axis to
+    themselves; new tokens are brought to the order of `kvq.append`. Where a token's
+    heads follow each other in the tensor the cache is `token_major`: its storage
+    is the tensor's. Layers are numbered in the order of the function's attention,
+    where arguments have no `kvq.layer` yet. A passed remark says what each cache
+    is.
+
+    A tensor stays one, with a missed remark of category `kvq-raise-cache-updates` at
+    the op that does not fit and names it, where another op makes it than an
+    update of an argument, or reads it than attention and `tensor.dim`; where it
+    grows from a static extent; where it is returned from before an update; and
+    where the function has several blocks or is called (inline it).
+
+    Numerics: bit-exact.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def GiveResultsDestinationsPass
+    : Pass<"kvq-give-results-destinations", "::mlir::ModuleOp"> {
+  let summary = "Gives tensors that functions compute a place to be stored";
+  let description = [{
+    Compiled functions return nothing: what they compute is stored in their
+    arguments. Each tensor that a public function returns, and that is not an
+    argument or computed in the place of one, is stored in an argument that the
+    function gets for it, behind the others. Tensors that no result takes the place
+    of are only read then (`bufferization.writable = false`).
+
+    Of test/Transforms/give-results-destinations.mlir, abridged:
+
+    ```mlir
+    func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {
+      …
+      return %y : tensor<4xf32>
+    ```
+    becomes
+    ```mlir
+    func.func @double(%x: tensor<4xf32> {bufferization.writable = false}, %out: tensor<4xf32>) -> tensor<4xf32> {
+      …
+      %0 = bufferization.materialize_in_destination %y in %out : …
+      return %0 : tensor<4xf32>
+    ```
+
+    Functions of several blocks, and those that others call, stay as they are.
+
+    Numerics: bit-exact.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def ExpandPowersPass : Pass<"kvq-expand-powers"> {
+  let summary = "Writes powers with constant exponents as products";
+  let description = [{
+    `math.fpowi` and `math.powf` with small constant exponents, of which norms and
+    GELU of frameworks are full, become products, reciprocals and roots: LLVM has
+    none on vectors.
+
+    Of test/Transforms/expand-powers.mlir, abridged:
+
+    ```mlir
+    %y = math.fpowi %x, %c3 : f32, i64
+    ```
+    becomes
+    ```mlir
+    %0 = arith.mulf %x, %x : f32
+    %y = arith.mulf %0, %x : f32
+    ```
+
+    Numerics: rounds where the library would, but after each product.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 #endif // KVQ_TRANSFORMS_RAISEPASSES_TD

@@ -19,9 +19,9 @@ class Architecture:
     heads: int = 4
     kv_heads: int = 2
     head_dim: int = 32
-    intermediate: int = 64
+    intermediate: int = 80
     vocabulary: int = 32
-    capacity: int | None = 64
+    capacity: int | None = 56
     """Tokens that a cache of a fixed size holds; None where caches grow by concatenation."""
     token_major: bool = False
     """Caches are batch x tokens x KV heads x head_dim; otherwise batch x KV heads x tokens x head_dim."""
@@ -49,27 +49,30 @@ class Architecture:
             return self.batch, tokens, self.kv_heads, self.head_dim
         return self.batch, self.kv_heads, tokens, self.head_dim
 
-    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes; projections are outputs x inputs, as in PyTorch."""
+    def layer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of a layer's weights; projections are outputs x inputs, as in PyTorch."""
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        shapes = {"input_norm": (self.hidden,)}
+        for name, rows in (("q", queries), ("k", keys), ("v", keys)):
+            shapes[name] = (rows, self.hidden)
+            if self.bias:
+                shapes[name + "_bias"] = (rows,)
+        shapes["o"] = (self.hidden, queries)
+        if self.gemma:
+            shapes["attention_norm"] = (self.hidden,)
+        shapes["mlp_norm"] = (self.hidden,)
+        shapes["gate"] = shapes["up"] = (self.intermediate, self.hidden)
+        shapes["down"] = (self.hidden, self.intermediate)
+        if self.gemma:
+            shapes["output_norm"] = (self.hidden,)
+        return shapes
+
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the model; a layer's names begin with its number."""
         shapes = {"embedding": (self.vocabulary, self.hidden)}
         for layer in range(self.layers):
-            of_layer = {"input_norm": (self.hidden,)}
-            for name, rows in (("q", queries), ("k", keys), ("v", keys)):
-                of_layer[name] = (rows, self.hidden)
-                if self.bias:
-                    of_layer[name + "_bias"] = (rows,)
-            of_layer["o"] = (self.hidden, queries)
-            if self.gemma:
-                of_layer["attention_norm"] = (self.hidden,)
-            of_layer["mlp_norm"] = (self.hidden,)
-            of_layer["gate"] = of_layer["up"] = (self.intermediate, self.hidden)
-            of_layer["down"] = (self.hidden, self.intermediate)
-            if self.gemma:
-                of_layer["output_norm"] = (self.hidden,)
-            shapes |= {f"{layer}.{name}": shape for name, shape in of_layer.items()}
-        shapes["final_norm"] = (self.hidden,)
-        return shapes
+            shapes |= {f"{layer}.{name}": shape for name, shape in self.layer_shapes().items()}
+        return shapes | {"final_norm": (self.hidden,)}
 
     def draw_weights(self, seed: int) -> dict[str, np.ndarray]:
         """The same for a seed wherever NumPy runs: its RandomState is frozen."""

@@ -1,33 +1,26 @@
-"""Writes the linalg IR of the models (NAME.mlir) and the frameworks' outputs (NAME.npz) beside this file.
+"""Writes the linalg IR of the models (NAME.mlir, llama-layer.mlir) and the frameworks' outputs (NAME.npz) beside this file.
 
-    cd test/python && python -m models.generate [NAME...]
+    cd test/python && PYTHONPATH=../../build/python python -m models.generate [NAME...]
 
 Needs torch, torch-mlir and jax, which kvq and its tests do not: what it writes is committed. PyTorch: torch.export,
-torch-mlir's FX importer, linalg on tensors. JAX: StableHLO, by torch-mlir's passes to linalg. `adapt` says what is
-changed so that LLVM/MLIR 22 reads the result.
+torch-mlir's FX importer, linalg on tensors. JAX: StableHLO, by torch-mlir's passes to linalg.
 """
 
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
+from kvq_mlir.front_ends import from_torch_mlir
 from models.architectures import ARCHITECTURES, SEED, STEPS, Architecture, draw_tokens
 
 HERE = Path(__file__).parent
 
 
-def adapt(text: str) -> str:
-    """torch-mlir's IR for LLVM/MLIR 22: its scatter op becomes MLIR's own."""
-    text, count = re.subn(
-        r"tm_tensor\.scatter \{dimension_map = array<i64: ([\d, ]+)>\} unique_indices\(true\) "
-        r"ins\((%\S+), (%\S+) : (tensor<\S+>), (tensor<\S+>)\) outs\((%\S+) : (tensor<\S+>)\) \{\n"
-        r" *\^bb0\((%\w+): \w+, %\w+: \w+\):\n *tm_tensor\.yield \8 : \w+\n *\} -> (tensor<\S+>)",
-        r"tensor.scatter \2 into \6[\3] scatter_dims([\1]) unique : (\4, \7, \5) -> \9",
-        text,
-    )
-    assert "tm_tensor" not in text, "an op of torch-mlir is left"
-    return text
+def import_torch(program, name: str) -> str:
+    """The linalg IR of an exported program, as a function `name`."""
+    from torch_mlir import fx
+
+    return from_torch_mlir(str(fx.export_and_import(program.run_decompositions(), output_type="linalg-on-tensors", func_name=name)))
 
 
 def torch_caches(a: Architecture, tokens: int) -> list:
@@ -39,7 +32,6 @@ def torch_caches(a: Architecture, tokens: int) -> list:
 
 def export_torch(a: Architecture, weights: list[np.ndarray]) -> str:
     import torch
-    from torch_mlir import fx
     from models.torch_models import MODELS
 
     token = torch.zeros(a.batch, dtype=torch.int64)
@@ -54,8 +46,20 @@ def export_torch(a: Architecture, weights: list[np.ndarray]) -> str:
         MODELS[a.name](a),
         (token, *position, caches, given),
         dynamic_shapes=(None, *[None for _ in position], dynamic, [None] * len(given)),
-    ).run_decompositions()
-    return str(fx.export_and_import(program, output_type="linalg-on-tensors", func_name="decode"))
+    )
+    return import_torch(program, "decode")
+
+
+def export_layer(a: Architecture) -> str:
+    """A layer of Llama, `layer`, for models of as many as a test asks for."""
+    import torch
+    from models.torch_models import LlamaLayer
+
+    tokens = torch.export.Dim("tokens", min=2, max=1 << 20)
+    given = [torch.zeros(shape) for shape in a.layer_shapes().values()]
+    arguments = (torch.zeros(a.batch, 1, a.hidden), *torch_caches(a, 5)[:2], given)
+    shapes = (None, {2: tokens}, {2: tokens}, [None] * len(given))
+    return import_torch(torch.export.export(LlamaLayer(a), arguments, dynamic_shapes=shapes), "layer")
 
 
 def export_jax(a: Architecture, weights: list[np.ndarray]) -> str:
@@ -73,7 +77,8 @@ def export_jax(a: Architecture, weights: list[np.ndarray]) -> str:
     with ir.Context() as context:
         torch_dialect.register_dialect(context)
         # A pass that makes StableHLO loads the dialect, which has no other way in.
-        passmanager.PassManager.parse("builtin.module(func.func(convert-torch-to-stablehlo))").run(ir.Module.parse("func.func private @f()").operation)
+        loads = passmanager.PassManager.parse("builtin.module(func.func(convert-torch-to-stablehlo))")
+        loads.run(ir.Module.parse("func.func private @f()").operation)
         module = ir.Module.parse(lowered.as_text())
         pipeline = "builtin.module(inline,symbol-dce,canonicalize,stablehlo-legalize-to-linalg,canonicalize,cse)"
         passmanager.PassManager.parse(pipeline).run(module.operation)
@@ -116,9 +121,10 @@ def generate(a: Architecture) -> None:
     outputs = run(a, weights)
     assert outputs.shape == (STEPS, a.batch, a.vocabulary) and np.isfinite(outputs).all()
     np.savez_compressed(HERE / f"{a.name}.npz", logits=outputs)
-    (HERE / f"{a.name}.mlir").write_text(adapt(export(a, weights)))
+    (HERE / f"{a.name}.mlir").write_text(export(a, weights))
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ARCHITECTURES:
         generate(ARCHITECTURES[name])
+    (HERE / "llama-layer.mlir").write_text(export_layer(ARCHITECTURES["llama"]))

@@ -12,7 +12,7 @@
 #map11 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
 #map12 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, 0)>
 module {
-  func.func @decode(%arg0: tensor<1xi64>, %arg1: tensor<1x2x?x32xf16>, %arg2: tensor<1x2x?x32xf16>, %arg3: tensor<1x2x?x32xf16>, %arg4: tensor<1x2x?x32xf16>, %arg5: tensor<32x48xf32>, %arg6: tensor<48xf32>, %arg7: tensor<128x48xf32>, %arg8: tensor<64x48xf32>, %arg9: tensor<64x48xf32>, %arg10: tensor<48x128xf32>, %arg11: tensor<48xf32>, %arg12: tensor<64x48xf32>, %arg13: tensor<64x48xf32>, %arg14: tensor<48x64xf32>, %arg15: tensor<48xf32>, %arg16: tensor<128x48xf32>, %arg17: tensor<64x48xf32>, %arg18: tensor<64x48xf32>, %arg19: tensor<48x128xf32>, %arg20: tensor<48xf32>, %arg21: tensor<64x48xf32>, %arg22: tensor<64x48xf32>, %arg23: tensor<48x64xf32>, %arg24: tensor<48xf32>) -> (tensor<1x32xf32>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>) {
+  func.func @decode(%arg0: tensor<1xi64>, %arg1: tensor<1x2x?x32xf16>, %arg2: tensor<1x2x?x32xf16>, %arg3: tensor<1x2x?x32xf16>, %arg4: tensor<1x2x?x32xf16>, %arg5: tensor<32x48xf32>, %arg6: tensor<48xf32>, %arg7: tensor<128x48xf32>, %arg8: tensor<64x48xf32>, %arg9: tensor<64x48xf32>, %arg10: tensor<48x128xf32>, %arg11: tensor<48xf32>, %arg12: tensor<80x48xf32>, %arg13: tensor<80x48xf32>, %arg14: tensor<48x80xf32>, %arg15: tensor<48xf32>, %arg16: tensor<128x48xf32>, %arg17: tensor<64x48xf32>, %arg18: tensor<64x48xf32>, %arg19: tensor<48x128xf32>, %arg20: tensor<48xf32>, %arg21: tensor<80x48xf32>, %arg22: tensor<80x48xf32>, %arg23: tensor<48x80xf32>, %arg24: tensor<48xf32>) -> (tensor<1x32xf32>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>) {
     %c1_i64 = arith.constant 1 : i64
     %c0_i64 = arith.constant 0 : i64
     %c2_i64 = arith.constant 2 : i64
@@ -36,104 +36,104 @@ module {
     %2 = tensor.empty() : tensor<1x1x48xf32>
     %3 = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded : tensor<1x1xi64>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: i64, %out: f32):
-      %173 = arith.index_cast %in : i64 to index
-      %174 = linalg.index 2 : index
-      %175 = arith.cmpi slt, %173, %c32 : index
-      cf.assert %175, "index must be smaller than dim size"
-      %176 = arith.cmpi sge, %in, %c0_i64 : i64
-      cf.assert %176, "index must be larger or equal to 0"
-      %extracted = tensor.extract %arg5[%173, %174] : tensor<32x48xf32>
+      %176 = arith.index_cast %in : i64 to index
+      %177 = linalg.index 2 : index
+      %178 = arith.cmpi slt, %176, %c32 : index
+      cf.assert %178, "index must be smaller than dim size"
+      %179 = arith.cmpi sge, %in, %c0_i64 : i64
+      cf.assert %179, "index must be larger or equal to 0"
+      %extracted = tensor.extract %arg5[%176, %177] : tensor<32x48xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x1x48xf32>
     %4 = tensor.empty() : tensor<16xf32>
     %5 = linalg.generic {indexing_maps = [#map2], iterator_types = ["parallel"]} outs(%4 : tensor<16xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 0 : index
-      %174 = arith.index_cast %173 : index to i64
-      %175 = arith.sitofp %174 : i64 to f32
-      %176 = arith.mulf %175, %cst_4 : f32
-      %177 = arith.addf %176, %cst : f32
-      linalg.yield %177 : f32
+      %176 = linalg.index 0 : index
+      %177 = arith.index_cast %176 : index to i64
+      %178 = arith.sitofp %177 : i64 to f32
+      %179 = arith.mulf %178, %cst_4 : f32
+      %180 = arith.addf %179, %cst : f32
+      linalg.yield %180 : f32
     } -> tensor<16xf32>
     %6 = linalg.generic {indexing_maps = [#map2, #map2], iterator_types = ["parallel"]} ins(%5 : tensor<16xf32>) outs(%4 : tensor<16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      linalg.yield %173 : f32
+      %176 = arith.negf %in : f32
+      linalg.yield %176 : f32
     } -> tensor<16xf32>
     %7 = linalg.generic {indexing_maps = [#map2, #map2], iterator_types = ["parallel"]} ins(%6 : tensor<16xf32>) outs(%4 : tensor<16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.divf %in, %cst_5 : f32
-      linalg.yield %173 : f32
+      %176 = arith.divf %in, %cst_5 : f32
+      linalg.yield %176 : f32
     } -> tensor<16xf32>
     %8 = linalg.generic {indexing_maps = [#map2, #map2], iterator_types = ["parallel"]} ins(%7 : tensor<16xf32>) outs(%4 : tensor<16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.powf %cst_6, %in : f32
-      linalg.yield %173 : f32
+      %176 = math.powf %cst_6, %in : f32
+      linalg.yield %176 : f32
     } -> tensor<16xf32>
     %expanded_8 = tensor.expand_shape %1 [] output_shape [1, 1] : tensor<i64> into tensor<1x1xi64>
     %9 = linalg.fill ins(%0 : i64) outs(%expanded_8 : tensor<1x1xi64>) -> tensor<1x1xi64>
     %10 = tensor.empty() : tensor<1x1xf32>
     %11 = linalg.generic {indexing_maps = [#map3, #map3], iterator_types = ["parallel", "parallel"]} ins(%9 : tensor<1x1xi64>) outs(%10 : tensor<1x1xf32>) {
     ^bb0(%in: i64, %out: f32):
-      %173 = arith.sitofp %in : i64 to f32
-      linalg.yield %173 : f32
+      %176 = arith.sitofp %in : i64 to f32
+      linalg.yield %176 : f32
     } -> tensor<1x1xf32>
     %expanded_9 = tensor.expand_shape %8 [[0, 1]] output_shape [1, 16] : tensor<16xf32> into tensor<1x16xf32>
     %12 = tensor.empty() : tensor<1x16xf32>
     %13 = linalg.generic {indexing_maps = [#map4, #map3, #map3], iterator_types = ["parallel", "parallel"]} ins(%11, %expanded_9 : tensor<1x1xf32>, tensor<1x16xf32>) outs(%12 : tensor<1x16xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x16xf32>
     %concat = tensor.concat dim(1) %13, %13 : (tensor<1x16xf32>, tensor<1x16xf32>) -> tensor<1x32xf32>
     %14 = tensor.empty() : tensor<1x32xf32>
     %15 = linalg.generic {indexing_maps = [#map3, #map3], iterator_types = ["parallel", "parallel"]} ins(%concat : tensor<1x32xf32>) outs(%14 : tensor<1x32xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.cos %in : f32
-      linalg.yield %173 : f32
+      %176 = math.cos %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x32xf32>
     %16 = linalg.generic {indexing_maps = [#map3, #map3], iterator_types = ["parallel", "parallel"]} ins(%concat : tensor<1x32xf32>) outs(%14 : tensor<1x32xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.sin %in : f32
-      linalg.yield %173 : f32
+      %176 = math.sin %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x32xf32>
     %17 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%3 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.fpowi %in, %c2_i64 : f32, i64
-      linalg.yield %173 : f32
+      %176 = math.fpowi %in, %c2_i64 : f32, i64
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %18 = tensor.empty() : tensor<1x1x1xf32>
     %19 = linalg.fill ins(%cst : f32) outs(%18 : tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
     %20 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%17 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
     %21 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%20 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.divf %in, %cst_7 : f32
-      linalg.yield %173 : f32
+      %176 = arith.divf %in, %cst_7 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
     %22 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%21 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_3 : f64 to f32
-      %174 = arith.addf %in, %173 : f32
-      linalg.yield %174 : f32
+      %176 = arith.truncf %cst_3 : f64 to f32
+      %177 = arith.addf %in, %176 : f32
+      linalg.yield %177 : f32
     } -> tensor<1x1x1xf32>
     %23 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%22 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.rsqrt %in : f32
-      linalg.yield %173 : f32
+      %176 = math.rsqrt %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
     %24 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%3, %23 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %25 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%24, %arg6 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %26 = tensor.empty() : tensor<48x128xf32>
     %transposed = linalg.transpose ins(%arg7 : tensor<128x48xf32>) outs(%26 : tensor<48x128xf32>) permutation = [1, 0] 
@@ -158,63 +158,63 @@ module {
     %transposed_17 = linalg.transpose ins(%expanded_16 : tensor<1x1x2x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) permutation = [0, 2, 1, 3] 
     %37 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_11, %15 : tensor<1x4x1x32xf32>, tensor<1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x32xf32>
     %extracted_slice = tensor.extract_slice %transposed_11[0, 0, 0, 16] [1, 4, 1, 16] [1, 1, 1, 1] : tensor<1x4x1x32xf32> to tensor<1x4x1x16xf32>
     %38 = tensor.empty() : tensor<1x4x1x16xf32>
     %39 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%extracted_slice : tensor<1x4x1x16xf32>) outs(%38 : tensor<1x4x1x16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      linalg.yield %173 : f32
+      %176 = arith.negf %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x16xf32>
     %extracted_slice_18 = tensor.extract_slice %transposed_11[0, 0, 0, 0] [1, 4, 1, 16] [1, 1, 1, 1] : tensor<1x4x1x32xf32> to tensor<1x4x1x16xf32>
     %concat_19 = tensor.concat dim(3) %39, %extracted_slice_18 : (tensor<1x4x1x16xf32>, tensor<1x4x1x16xf32>) -> tensor<1x4x1x32xf32>
     %40 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_19, %16 : tensor<1x4x1x32xf32>, tensor<1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x32xf32>
     %41 = linalg.generic {indexing_maps = [#map7, #map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%37, %40 : tensor<1x4x1x32xf32>, tensor<1x4x1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x32xf32>
     %42 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_14, %15 : tensor<1x2x1x32xf32>, tensor<1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x32xf32>
     %extracted_slice_20 = tensor.extract_slice %transposed_14[0, 0, 0, 16] [1, 2, 1, 16] [1, 1, 1, 1] : tensor<1x2x1x32xf32> to tensor<1x2x1x16xf32>
     %43 = tensor.empty() : tensor<1x2x1x16xf32>
     %44 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%extracted_slice_20 : tensor<1x2x1x16xf32>) outs(%43 : tensor<1x2x1x16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      linalg.yield %173 : f32
+      %176 = arith.negf %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x16xf32>
     %extracted_slice_21 = tensor.extract_slice %transposed_14[0, 0, 0, 0] [1, 2, 1, 16] [1, 1, 1, 1] : tensor<1x2x1x32xf32> to tensor<1x2x1x16xf32>
     %concat_22 = tensor.concat dim(3) %44, %extracted_slice_21 : (tensor<1x2x1x16xf32>, tensor<1x2x1x16xf32>) -> tensor<1x2x1x32xf32>
     %45 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_22, %16 : tensor<1x2x1x32xf32>, tensor<1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x32xf32>
     %46 = linalg.generic {indexing_maps = [#map7, #map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%42, %45 : tensor<1x2x1x32xf32>, tensor<1x2x1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x32xf32>
     %47 = tensor.empty() : tensor<1x2x1x32xf16>
     %48 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%46 : tensor<1x2x1x32xf32>) outs(%47 : tensor<1x2x1x32xf16>) {
     ^bb0(%in: f32, %out: f16):
-      %173 = arith.truncf %in : f32 to f16
-      linalg.yield %173 : f16
+      %176 = arith.truncf %in : f32 to f16
+      linalg.yield %176 : f16
     } -> tensor<1x2x1x32xf16>
     %concat_23 = tensor.concat dim(2) %arg1, %48 : (tensor<1x2x?x32xf16>, tensor<1x2x1x32xf16>) -> tensor<1x2x?x32xf16>
     %49 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_17 : tensor<1x2x1x32xf32>) outs(%47 : tensor<1x2x1x32xf16>) {
     ^bb0(%in: f32, %out: f16):
-      %173 = arith.truncf %in : f32 to f16
-      linalg.yield %173 : f16
+      %176 = arith.truncf %in : f32 to f16
+      linalg.yield %176 : f16
     } -> tensor<1x2x1x32xf16>
     %concat_24 = tensor.concat dim(2) %arg2, %49 : (tensor<1x2x?x32xf16>, tensor<1x2x1x32xf16>) -> tensor<1x2x?x32xf16>
     %dim_25 = tensor.dim %arg1, %c2 : tensor<1x2x?x32xf16>
@@ -222,15 +222,15 @@ module {
     %51 = tensor.empty(%50) : tensor<1x2x?x32xf32>
     %52 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_23 : tensor<1x2x?x32xf16>) outs(%51 : tensor<1x2x?x32xf32>) {
     ^bb0(%in: f16, %out: f32):
-      %173 = arith.extf %in : f16 to f32
-      linalg.yield %173 : f32
+      %176 = arith.extf %in : f16 to f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x?x32xf32>
     %53 = affine.apply #map9()[%dim]
     %54 = tensor.empty(%53) : tensor<1x2x?x32xf32>
     %55 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_24 : tensor<1x2x?x32xf16>) outs(%54 : tensor<1x2x?x32xf32>) {
     ^bb0(%in: f16, %out: f32):
-      %173 = arith.extf %in : f16 to f32
-      linalg.yield %173 : f32
+      %176 = arith.extf %in : f16 to f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x?x32xf32>
     %expanded_26 = tensor.expand_shape %52 [[0], [1], [2, 3], [4]] output_shape [1, 2, 1, %50, 32] : tensor<1x2x?x32xf32> into tensor<1x2x1x?x32xf32>
     %56 = arith.addi %0, %c1_i64 : i64
@@ -240,12 +240,12 @@ module {
     %59 = tensor.empty(%57) : tensor<1x2x2x?x32xf32>
     %60 = linalg.generic {indexing_maps = [#map10], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]} outs(%59 : tensor<1x2x2x?x32xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 3 : index
-      %175 = linalg.index 4 : index
-      %176 = arith.cmpi eq, %50, %c1 : index
-      %177 = arith.select %176, %c0, %174 : index
-      %extracted = tensor.extract %expanded_26[%c0, %173, %c0, %177, %175] : tensor<1x2x1x?x32xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 3 : index
+      %178 = linalg.index 4 : index
+      %179 = arith.cmpi eq, %50, %c1 : index
+      %180 = arith.select %179, %c0, %177 : index
+      %extracted = tensor.extract %expanded_26[%c0, %176, %c0, %180, %178] : tensor<1x2x1x?x32xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x2x2x?x32xf32>
     %collapsed_27 = tensor.collapse_shape %60 [[0], [1, 2], [3], [4]] : tensor<1x2x2x?x32xf32> into tensor<1x4x?x32xf32>
@@ -255,12 +255,12 @@ module {
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
     %62 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%61 : tensor<1x4x32x?xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 2 : index
-      %175 = linalg.index 3 : index
-      %176 = arith.cmpi eq, %57, %c1 : index
-      %177 = arith.select %176, %c0, %175 : index
-      %extracted = tensor.extract %transposed_28[%c0, %173, %174, %177] : tensor<1x4x32x?xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 2 : index
+      %178 = linalg.index 3 : index
+      %179 = arith.cmpi eq, %57, %c1 : index
+      %180 = arith.select %179, %c0, %178 : index
+      %extracted = tensor.extract %transposed_28[%c0, %176, %177, %180] : tensor<1x4x32x?xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x4x32x?xf32>
     %collapsed_30 = tensor.collapse_shape %62 [[0, 1], [2], [3]] : tensor<1x4x32x?xf32> into tensor<4x32x?xf32>
@@ -271,9 +271,9 @@ module {
     %66 = tensor.empty(%57) : tensor<1x4x1x?xf32>
     %67 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%expanded_31 : tensor<1x4x1x?xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_2 : f64 to f32
-      %174 = arith.mulf %in, %173 : f32
-      linalg.yield %174 : f32
+      %176 = arith.truncf %cst_2 : f64 to f32
+      %177 = arith.mulf %in, %176 : f32
+      linalg.yield %177 : f32
     } -> tensor<1x4x1x?xf32>
     %68 = tensor.empty() : tensor<1x4x1xi64>
     %69 = linalg.fill ins(%c0_i64 : i64) outs(%68 : tensor<1x4x1xi64>) -> tensor<1x4x1xi64>
@@ -281,57 +281,57 @@ module {
     %71 = linalg.fill ins(%cst_0 : f32) outs(%70 : tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
     %72:2 = linalg.generic {indexing_maps = [#map7, #map11, #map11], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%67 : tensor<1x4x1x?xf32>) outs(%71, %69 : tensor<1x4x1xf32>, tensor<1x4x1xi64>) {
     ^bb0(%in: f32, %out: f32, %out_96: i64):
-      %173 = linalg.index 3 : index
-      %174 = arith.index_cast %173 : index to i64
-      %175 = arith.maximumf %in, %out : f32
-      %176 = arith.cmpf ogt, %in, %out : f32
-      %177 = arith.select %176, %174, %out_96 : i64
-      linalg.yield %175, %177 : f32, i64
+      %176 = linalg.index 3 : index
+      %177 = arith.index_cast %176 : index to i64
+      %178 = arith.maximumf %in, %out : f32
+      %179 = arith.cmpf ogt, %in, %out : f32
+      %180 = arith.select %179, %177, %out_96 : i64
+      linalg.yield %178, %180 : f32, i64
     } -> (tensor<1x4x1xf32>, tensor<1x4x1xi64>)
     %expanded_32 = tensor.expand_shape %72#0 [[0], [1], [2, 3]] output_shape [1, 4, 1, 1] : tensor<1x4x1xf32> into tensor<1x4x1x1xf32>
     %73 = linalg.generic {indexing_maps = [#map7, #map12, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%67, %expanded_32 : tensor<1x4x1x?xf32>, tensor<1x4x1x1xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.subf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.subf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x?xf32>
     %74 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%73 : tensor<1x4x1x?xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.exp %in : f32
-      linalg.yield %173 : f32
+      %176 = math.exp %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x?xf32>
     %75 = tensor.empty() : tensor<1x4x1x1xf32>
     %76 = linalg.fill ins(%cst : f32) outs(%75 : tensor<1x4x1x1xf32>) -> tensor<1x4x1x1xf32>
     %77 = linalg.generic {indexing_maps = [#map7, #map12], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%74 : tensor<1x4x1x?xf32>) outs(%76 : tensor<1x4x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x1xf32>
     %78 = linalg.generic {indexing_maps = [#map7, #map12, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%74, %77 : tensor<1x4x1x?xf32>, tensor<1x4x1x1xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.divf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.divf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x?xf32>
     %expanded_33 = tensor.expand_shape %55 [[0], [1], [2, 3], [4]] output_shape [1, 2, 1, %53, 32] : tensor<1x2x?x32xf32> into tensor<1x2x1x?x32xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
     %79 = linalg.generic {indexing_maps = [#map10], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]} outs(%59 : tensor<1x2x2x?x32xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 3 : index
-      %175 = linalg.index 4 : index
-      %176 = arith.cmpi eq, %53, %c1 : index
-      %177 = arith.select %176, %c0, %174 : index
-      %extracted = tensor.extract %expanded_33[%c0, %173, %c0, %177, %175] : tensor<1x2x1x?x32xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 3 : index
+      %178 = linalg.index 4 : index
+      %179 = arith.cmpi eq, %53, %c1 : index
+      %180 = arith.select %179, %c0, %177 : index
+      %extracted = tensor.extract %expanded_33[%c0, %176, %c0, %180, %178] : tensor<1x2x1x?x32xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x2x2x?x32xf32>
     %collapsed_34 = tensor.collapse_shape %79 [[0], [1, 2], [3], [4]] : tensor<1x2x2x?x32xf32> into tensor<1x4x?x32xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
     %80 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 3 : index
-      %175 = arith.cmpi eq, %57, %c1 : index
-      %176 = arith.select %175, %c0, %174 : index
-      %extracted = tensor.extract %78[%c0, %173, %c0, %176] : tensor<1x4x1x?xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 3 : index
+      %178 = arith.cmpi eq, %57, %c1 : index
+      %179 = arith.select %178, %c0, %177 : index
+      %extracted = tensor.extract %78[%c0, %176, %c0, %179] : tensor<1x4x1x?xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x4x1x?xf32>
     %collapsed_35 = tensor.collapse_shape %80 [[0, 1], [2], [3]] : tensor<1x4x1x?xf32> into tensor<4x1x?xf32>
@@ -339,12 +339,12 @@ module {
     %81 = tensor.empty(%57) : tensor<1x4x?x32xf32>
     %82 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%81 : tensor<1x4x?x32xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 2 : index
-      %175 = linalg.index 3 : index
-      %176 = arith.cmpi eq, %57, %c1 : index
-      %177 = arith.select %176, %c0, %174 : index
-      %extracted = tensor.extract %collapsed_34[%c0, %173, %177, %175] : tensor<1x4x?x32xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 2 : index
+      %178 = linalg.index 3 : index
+      %179 = arith.cmpi eq, %57, %c1 : index
+      %180 = arith.select %179, %c0, %177 : index
+      %extracted = tensor.extract %collapsed_34[%c0, %176, %180, %178] : tensor<1x4x?x32xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x4x?x32xf32>
     %collapsed_36 = tensor.collapse_shape %82 [[0, 1], [2], [3]] : tensor<1x4x?x32xf32> into tensor<4x?x32xf32>
@@ -363,428 +363,431 @@ module {
     %expanded_41 = tensor.expand_shape %90 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
     %91 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%3, %expanded_41 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %92 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%91 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.fpowi %in, %c2_i64 : f32, i64
-      linalg.yield %173 : f32
+      %176 = math.fpowi %in, %c2_i64 : f32, i64
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %93 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%92 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
     %94 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%93 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.divf %in, %cst_7 : f32
-      linalg.yield %173 : f32
+      %176 = arith.divf %in, %cst_7 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
     %95 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%94 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_3 : f64 to f32
-      %174 = arith.addf %in, %173 : f32
-      linalg.yield %174 : f32
+      %176 = arith.truncf %cst_3 : f64 to f32
+      %177 = arith.addf %in, %176 : f32
+      linalg.yield %177 : f32
     } -> tensor<1x1x1xf32>
     %96 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%95 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.rsqrt %in : f32
-      linalg.yield %173 : f32
+      %176 = math.rsqrt %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
     %97 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%91, %96 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %98 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%97, %arg11 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %transposed_42 = linalg.transpose ins(%arg12 : tensor<64x48xf32>) outs(%31 : tensor<48x64xf32>) permutation = [1, 0] 
-    %collapsed_43 = tensor.collapse_shape %98 [[0], [1, 2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
-    %99 = linalg.matmul ins(%collapsed_43, %transposed_42 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
-    %expanded_44 = tensor.expand_shape %99 [[0], [1, 2]] output_shape [1, 1, 64] : tensor<1x64xf32> into tensor<1x1x64xf32>
-    %100 = tensor.empty() : tensor<1x1x64xf32>
-    %101 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_44 : tensor<1x1x64xf32>) outs(%100 : tensor<1x1x64xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      %174 = math.exp %173 : f32
-      %175 = arith.addf %174, %cst_1 : f32
-      %176 = arith.divf %cst_1, %175 : f32
+      %176 = arith.mulf %in, %in_96 : f32
       linalg.yield %176 : f32
-    } -> tensor<1x1x64xf32>
-    %102 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_44, %101 : tensor<1x1x64xf32>, tensor<1x1x64xf32>) outs(%100 : tensor<1x1x64xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x64xf32>
-    %transposed_45 = linalg.transpose ins(%arg13 : tensor<64x48xf32>) outs(%31 : tensor<48x64xf32>) permutation = [1, 0] 
-    %103 = linalg.matmul ins(%collapsed_43, %transposed_45 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
-    %expanded_46 = tensor.expand_shape %103 [[0], [1, 2]] output_shape [1, 1, 64] : tensor<1x64xf32> into tensor<1x1x64xf32>
-    %104 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%102, %expanded_46 : tensor<1x1x64xf32>, tensor<1x1x64xf32>) outs(%100 : tensor<1x1x64xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x64xf32>
-    %105 = tensor.empty() : tensor<64x48xf32>
-    %transposed_47 = linalg.transpose ins(%arg14 : tensor<48x64xf32>) outs(%105 : tensor<64x48xf32>) permutation = [1, 0] 
-    %collapsed_48 = tensor.collapse_shape %104 [[0], [1, 2]] : tensor<1x1x64xf32> into tensor<1x64xf32>
-    %106 = linalg.matmul ins(%collapsed_48, %transposed_47 : tensor<1x64xf32>, tensor<64x48xf32>) outs(%89 : tensor<1x48xf32>) -> tensor<1x48xf32>
-    %expanded_49 = tensor.expand_shape %106 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
-    %107 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%91, %expanded_49 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
     } -> tensor<1x1x48xf32>
-    %108 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%107 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    %99 = tensor.empty() : tensor<48x80xf32>
+    %transposed_42 = linalg.transpose ins(%arg12 : tensor<80x48xf32>) outs(%99 : tensor<48x80xf32>) permutation = [1, 0] 
+    %collapsed_43 = tensor.collapse_shape %98 [[0], [1, 2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
+    %100 = tensor.empty() : tensor<1x80xf32>
+    %101 = linalg.fill ins(%cst : f32) outs(%100 : tensor<1x80xf32>) -> tensor<1x80xf32>
+    %102 = linalg.matmul ins(%collapsed_43, %transposed_42 : tensor<1x48xf32>, tensor<48x80xf32>) outs(%101 : tensor<1x80xf32>) -> tensor<1x80xf32>
+    %expanded_44 = tensor.expand_shape %102 [[0], [1, 2]] output_shape [1, 1, 80] : tensor<1x80xf32> into tensor<1x1x80xf32>
+    %103 = tensor.empty() : tensor<1x1x80xf32>
+    %104 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_44 : tensor<1x1x80xf32>) outs(%103 : tensor<1x1x80xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.fpowi %in, %c2_i64 : f32, i64
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %109 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%108 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x1xf32>
-    %110 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%109 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.divf %in, %cst_7 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x1xf32>
-    %111 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%110 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_3 : f64 to f32
-      %174 = arith.addf %in, %173 : f32
-      linalg.yield %174 : f32
-    } -> tensor<1x1x1xf32>
-    %112 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%111 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = math.rsqrt %in : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x1xf32>
-    %113 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%107, %112 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
+      %176 = arith.negf %in : f32
+      %177 = math.exp %176 : f32
+      %178 = arith.addf %177, %cst_1 : f32
+      %179 = arith.divf %cst_1, %178 : f32
+      linalg.yield %179 : f32
+    } -> tensor<1x1x80xf32>
+    %105 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_44, %104 : tensor<1x1x80xf32>, tensor<1x1x80xf32>) outs(%103 : tensor<1x1x80xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %114 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%113, %arg15 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x80xf32>
+    %transposed_45 = linalg.transpose ins(%arg13 : tensor<80x48xf32>) outs(%99 : tensor<48x80xf32>) permutation = [1, 0] 
+    %106 = linalg.matmul ins(%collapsed_43, %transposed_45 : tensor<1x48xf32>, tensor<48x80xf32>) outs(%101 : tensor<1x80xf32>) -> tensor<1x80xf32>
+    %expanded_46 = tensor.expand_shape %106 [[0], [1, 2]] output_shape [1, 1, 80] : tensor<1x80xf32> into tensor<1x1x80xf32>
+    %107 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%105, %expanded_46 : tensor<1x1x80xf32>, tensor<1x1x80xf32>) outs(%103 : tensor<1x1x80xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x80xf32>
+    %108 = tensor.empty() : tensor<80x48xf32>
+    %transposed_47 = linalg.transpose ins(%arg14 : tensor<48x80xf32>) outs(%108 : tensor<80x48xf32>) permutation = [1, 0] 
+    %collapsed_48 = tensor.collapse_shape %107 [[0], [1, 2]] : tensor<1x1x80xf32> into tensor<1x80xf32>
+    %109 = linalg.matmul ins(%collapsed_48, %transposed_47 : tensor<1x80xf32>, tensor<80x48xf32>) outs(%89 : tensor<1x48xf32>) -> tensor<1x48xf32>
+    %expanded_49 = tensor.expand_shape %109 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
+    %110 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%91, %expanded_49 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %111 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%110 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = math.fpowi %in, %c2_i64 : f32, i64
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %112 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%111 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x1xf32>
+    %113 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%112 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.divf %in, %cst_7 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x1xf32>
+    %114 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%113 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.truncf %cst_3 : f64 to f32
+      %177 = arith.addf %in, %176 : f32
+      linalg.yield %177 : f32
+    } -> tensor<1x1x1xf32>
+    %115 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%114 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = math.rsqrt %in : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x1xf32>
+    %116 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%110, %115 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %117 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%116, %arg15 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
     %transposed_50 = linalg.transpose ins(%arg16 : tensor<128x48xf32>) outs(%26 : tensor<48x128xf32>) permutation = [1, 0] 
-    %collapsed_51 = tensor.collapse_shape %114 [[0], [1, 2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
-    %115 = linalg.matmul ins(%collapsed_51, %transposed_50 : tensor<1x48xf32>, tensor<48x128xf32>) outs(%28 : tensor<1x128xf32>) -> tensor<1x128xf32>
-    %expanded_52 = tensor.expand_shape %115 [[0], [1, 2, 3]] output_shape [1, 1, 4, 32] : tensor<1x128xf32> into tensor<1x1x4x32xf32>
+    %collapsed_51 = tensor.collapse_shape %117 [[0], [1, 2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
+    %118 = linalg.matmul ins(%collapsed_51, %transposed_50 : tensor<1x48xf32>, tensor<48x128xf32>) outs(%28 : tensor<1x128xf32>) -> tensor<1x128xf32>
+    %expanded_52 = tensor.expand_shape %118 [[0], [1, 2, 3]] output_shape [1, 1, 4, 32] : tensor<1x128xf32> into tensor<1x1x4x32xf32>
     %transposed_53 = linalg.transpose ins(%expanded_52 : tensor<1x1x4x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) permutation = [0, 2, 1, 3] 
     %transposed_54 = linalg.transpose ins(%arg17 : tensor<64x48xf32>) outs(%31 : tensor<48x64xf32>) permutation = [1, 0] 
-    %116 = linalg.matmul ins(%collapsed_51, %transposed_54 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
-    %expanded_55 = tensor.expand_shape %116 [[0], [1, 2, 3]] output_shape [1, 1, 2, 32] : tensor<1x64xf32> into tensor<1x1x2x32xf32>
+    %119 = linalg.matmul ins(%collapsed_51, %transposed_54 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
+    %expanded_55 = tensor.expand_shape %119 [[0], [1, 2, 3]] output_shape [1, 1, 2, 32] : tensor<1x64xf32> into tensor<1x1x2x32xf32>
     %transposed_56 = linalg.transpose ins(%expanded_55 : tensor<1x1x2x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) permutation = [0, 2, 1, 3] 
     %transposed_57 = linalg.transpose ins(%arg18 : tensor<64x48xf32>) outs(%31 : tensor<48x64xf32>) permutation = [1, 0] 
-    %117 = linalg.matmul ins(%collapsed_51, %transposed_57 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
-    %expanded_58 = tensor.expand_shape %117 [[0], [1, 2, 3]] output_shape [1, 1, 2, 32] : tensor<1x64xf32> into tensor<1x1x2x32xf32>
+    %120 = linalg.matmul ins(%collapsed_51, %transposed_57 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
+    %expanded_58 = tensor.expand_shape %120 [[0], [1, 2, 3]] output_shape [1, 1, 2, 32] : tensor<1x64xf32> into tensor<1x1x2x32xf32>
     %transposed_59 = linalg.transpose ins(%expanded_58 : tensor<1x1x2x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) permutation = [0, 2, 1, 3] 
-    %118 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_53, %15 : tensor<1x4x1x32xf32>, tensor<1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
+    %121 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_53, %15 : tensor<1x4x1x32xf32>, tensor<1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x32xf32>
     %extracted_slice_60 = tensor.extract_slice %transposed_53[0, 0, 0, 16] [1, 4, 1, 16] [1, 1, 1, 1] : tensor<1x4x1x32xf32> to tensor<1x4x1x16xf32>
-    %119 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%extracted_slice_60 : tensor<1x4x1x16xf32>) outs(%38 : tensor<1x4x1x16xf32>) {
+    %122 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%extracted_slice_60 : tensor<1x4x1x16xf32>) outs(%38 : tensor<1x4x1x16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      linalg.yield %173 : f32
+      %176 = arith.negf %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x16xf32>
     %extracted_slice_61 = tensor.extract_slice %transposed_53[0, 0, 0, 0] [1, 4, 1, 16] [1, 1, 1, 1] : tensor<1x4x1x32xf32> to tensor<1x4x1x16xf32>
-    %concat_62 = tensor.concat dim(3) %119, %extracted_slice_61 : (tensor<1x4x1x16xf32>, tensor<1x4x1x16xf32>) -> tensor<1x4x1x32xf32>
-    %120 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_62, %16 : tensor<1x4x1x32xf32>, tensor<1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
+    %concat_62 = tensor.concat dim(3) %122, %extracted_slice_61 : (tensor<1x4x1x16xf32>, tensor<1x4x1x16xf32>) -> tensor<1x4x1x32xf32>
+    %123 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_62, %16 : tensor<1x4x1x32xf32>, tensor<1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x32xf32>
-    %121 = linalg.generic {indexing_maps = [#map7, #map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%118, %120 : tensor<1x4x1x32xf32>, tensor<1x4x1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
+    %124 = linalg.generic {indexing_maps = [#map7, #map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%121, %123 : tensor<1x4x1x32xf32>, tensor<1x4x1x32xf32>) outs(%30 : tensor<1x4x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x32xf32>
-    %122 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_56, %15 : tensor<1x2x1x32xf32>, tensor<1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
+    %125 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_56, %15 : tensor<1x2x1x32xf32>, tensor<1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x32xf32>
     %extracted_slice_63 = tensor.extract_slice %transposed_56[0, 0, 0, 16] [1, 2, 1, 16] [1, 1, 1, 1] : tensor<1x2x1x32xf32> to tensor<1x2x1x16xf32>
-    %123 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%extracted_slice_63 : tensor<1x2x1x16xf32>) outs(%43 : tensor<1x2x1x16xf32>) {
+    %126 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%extracted_slice_63 : tensor<1x2x1x16xf32>) outs(%43 : tensor<1x2x1x16xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      linalg.yield %173 : f32
+      %176 = arith.negf %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x16xf32>
     %extracted_slice_64 = tensor.extract_slice %transposed_56[0, 0, 0, 0] [1, 2, 1, 16] [1, 1, 1, 1] : tensor<1x2x1x32xf32> to tensor<1x2x1x16xf32>
-    %concat_65 = tensor.concat dim(3) %123, %extracted_slice_64 : (tensor<1x2x1x16xf32>, tensor<1x2x1x16xf32>) -> tensor<1x2x1x32xf32>
-    %124 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_65, %16 : tensor<1x2x1x32xf32>, tensor<1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
+    %concat_65 = tensor.concat dim(3) %126, %extracted_slice_64 : (tensor<1x2x1x16xf32>, tensor<1x2x1x16xf32>) -> tensor<1x2x1x32xf32>
+    %127 = linalg.generic {indexing_maps = [#map7, #map8, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_65, %16 : tensor<1x2x1x32xf32>, tensor<1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x32xf32>
-    %125 = linalg.generic {indexing_maps = [#map7, #map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%122, %124 : tensor<1x2x1x32xf32>, tensor<1x2x1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
+    %128 = linalg.generic {indexing_maps = [#map7, #map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%125, %127 : tensor<1x2x1x32xf32>, tensor<1x2x1x32xf32>) outs(%35 : tensor<1x2x1x32xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x1x32xf32>
-    %126 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%125 : tensor<1x2x1x32xf32>) outs(%47 : tensor<1x2x1x32xf16>) {
+    %129 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%128 : tensor<1x2x1x32xf32>) outs(%47 : tensor<1x2x1x32xf16>) {
     ^bb0(%in: f32, %out: f16):
-      %173 = arith.truncf %in : f32 to f16
-      linalg.yield %173 : f16
+      %176 = arith.truncf %in : f32 to f16
+      linalg.yield %176 : f16
     } -> tensor<1x2x1x32xf16>
-    %concat_66 = tensor.concat dim(2) %arg3, %126 : (tensor<1x2x?x32xf16>, tensor<1x2x1x32xf16>) -> tensor<1x2x?x32xf16>
-    %127 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_59 : tensor<1x2x1x32xf32>) outs(%47 : tensor<1x2x1x32xf16>) {
+    %concat_66 = tensor.concat dim(2) %arg3, %129 : (tensor<1x2x?x32xf16>, tensor<1x2x1x32xf16>) -> tensor<1x2x?x32xf16>
+    %130 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%transposed_59 : tensor<1x2x1x32xf32>) outs(%47 : tensor<1x2x1x32xf16>) {
     ^bb0(%in: f32, %out: f16):
-      %173 = arith.truncf %in : f32 to f16
-      linalg.yield %173 : f16
+      %176 = arith.truncf %in : f32 to f16
+      linalg.yield %176 : f16
     } -> tensor<1x2x1x32xf16>
-    %concat_67 = tensor.concat dim(2) %arg4, %127 : (tensor<1x2x?x32xf16>, tensor<1x2x1x32xf16>) -> tensor<1x2x?x32xf16>
+    %concat_67 = tensor.concat dim(2) %arg4, %130 : (tensor<1x2x?x32xf16>, tensor<1x2x1x32xf16>) -> tensor<1x2x?x32xf16>
     %dim_68 = tensor.dim %arg3, %c2 : tensor<1x2x?x32xf16>
-    %128 = affine.apply #map9()[%dim_68]
-    %129 = tensor.empty(%128) : tensor<1x2x?x32xf32>
-    %130 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_66 : tensor<1x2x?x32xf16>) outs(%129 : tensor<1x2x?x32xf32>) {
+    %131 = affine.apply #map9()[%dim_68]
+    %132 = tensor.empty(%131) : tensor<1x2x?x32xf32>
+    %133 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_66 : tensor<1x2x?x32xf16>) outs(%132 : tensor<1x2x?x32xf32>) {
     ^bb0(%in: f16, %out: f32):
-      %173 = arith.extf %in : f16 to f32
-      linalg.yield %173 : f32
+      %176 = arith.extf %in : f16 to f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x?x32xf32>
     %dim_69 = tensor.dim %arg4, %c2 : tensor<1x2x?x32xf16>
-    %131 = affine.apply #map9()[%dim_69]
-    %132 = tensor.empty(%131) : tensor<1x2x?x32xf32>
-    %133 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_67 : tensor<1x2x?x32xf16>) outs(%132 : tensor<1x2x?x32xf32>) {
+    %134 = affine.apply #map9()[%dim_69]
+    %135 = tensor.empty(%134) : tensor<1x2x?x32xf32>
+    %136 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%concat_67 : tensor<1x2x?x32xf16>) outs(%135 : tensor<1x2x?x32xf32>) {
     ^bb0(%in: f16, %out: f32):
-      %173 = arith.extf %in : f16 to f32
-      linalg.yield %173 : f32
+      %176 = arith.extf %in : f16 to f32
+      linalg.yield %176 : f32
     } -> tensor<1x2x?x32xf32>
-    %expanded_70 = tensor.expand_shape %130 [[0], [1], [2, 3], [4]] output_shape [1, 2, 1, %128, 32] : tensor<1x2x?x32xf32> into tensor<1x2x1x?x32xf32>
+    %expanded_70 = tensor.expand_shape %133 [[0], [1], [2, 3], [4]] output_shape [1, 2, 1, %131, 32] : tensor<1x2x?x32xf32> into tensor<1x2x1x?x32xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
-    %134 = linalg.generic {indexing_maps = [#map10], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]} outs(%59 : tensor<1x2x2x?x32xf32>) {
+    %137 = linalg.generic {indexing_maps = [#map10], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]} outs(%59 : tensor<1x2x2x?x32xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 3 : index
-      %175 = linalg.index 4 : index
-      %176 = arith.cmpi eq, %128, %c1 : index
-      %177 = arith.select %176, %c0, %174 : index
-      %extracted = tensor.extract %expanded_70[%c0, %173, %c0, %177, %175] : tensor<1x2x1x?x32xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 3 : index
+      %178 = linalg.index 4 : index
+      %179 = arith.cmpi eq, %131, %c1 : index
+      %180 = arith.select %179, %c0, %177 : index
+      %extracted = tensor.extract %expanded_70[%c0, %176, %c0, %180, %178] : tensor<1x2x1x?x32xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x2x2x?x32xf32>
-    %collapsed_71 = tensor.collapse_shape %134 [[0], [1, 2], [3], [4]] : tensor<1x2x2x?x32xf32> into tensor<1x4x?x32xf32>
+    %collapsed_71 = tensor.collapse_shape %137 [[0], [1, 2], [3], [4]] : tensor<1x2x2x?x32xf32> into tensor<1x4x?x32xf32>
     %transposed_72 = linalg.transpose ins(%collapsed_71 : tensor<1x4x?x32xf32>) outs(%61 : tensor<1x4x32x?xf32>) permutation = [0, 1, 3, 2] 
-    %collapsed_73 = tensor.collapse_shape %121 [[0, 1], [2], [3]] : tensor<1x4x1x32xf32> into tensor<4x1x32xf32>
+    %collapsed_73 = tensor.collapse_shape %124 [[0, 1], [2], [3]] : tensor<1x4x1x32xf32> into tensor<4x1x32xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
-    %135 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%61 : tensor<1x4x32x?xf32>) {
+    %138 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%61 : tensor<1x4x32x?xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 2 : index
-      %175 = linalg.index 3 : index
-      %176 = arith.cmpi eq, %57, %c1 : index
-      %177 = arith.select %176, %c0, %175 : index
-      %extracted = tensor.extract %transposed_72[%c0, %173, %174, %177] : tensor<1x4x32x?xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 2 : index
+      %178 = linalg.index 3 : index
+      %179 = arith.cmpi eq, %57, %c1 : index
+      %180 = arith.select %179, %c0, %178 : index
+      %extracted = tensor.extract %transposed_72[%c0, %176, %177, %180] : tensor<1x4x32x?xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x4x32x?xf32>
-    %collapsed_74 = tensor.collapse_shape %135 [[0, 1], [2], [3]] : tensor<1x4x32x?xf32> into tensor<4x32x?xf32>
-    %136 = linalg.batch_matmul ins(%collapsed_73, %collapsed_74 : tensor<4x1x32xf32>, tensor<4x32x?xf32>) outs(%64 : tensor<4x1x?xf32>) -> tensor<4x1x?xf32>
-    %expanded_75 = tensor.expand_shape %136 [[0, 1], [2], [3]] output_shape [1, 4, 1, %57] : tensor<4x1x?xf32> into tensor<1x4x1x?xf32>
-    %137 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%expanded_75 : tensor<1x4x1x?xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
+    %collapsed_74 = tensor.collapse_shape %138 [[0, 1], [2], [3]] : tensor<1x4x32x?xf32> into tensor<4x32x?xf32>
+    %139 = linalg.batch_matmul ins(%collapsed_73, %collapsed_74 : tensor<4x1x32xf32>, tensor<4x32x?xf32>) outs(%64 : tensor<4x1x?xf32>) -> tensor<4x1x?xf32>
+    %expanded_75 = tensor.expand_shape %139 [[0, 1], [2], [3]] output_shape [1, 4, 1, %57] : tensor<4x1x?xf32> into tensor<1x4x1x?xf32>
+    %140 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%expanded_75 : tensor<1x4x1x?xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_2 : f64 to f32
-      %174 = arith.mulf %in, %173 : f32
-      linalg.yield %174 : f32
+      %176 = arith.truncf %cst_2 : f64 to f32
+      %177 = arith.mulf %in, %176 : f32
+      linalg.yield %177 : f32
     } -> tensor<1x4x1x?xf32>
-    %138:2 = linalg.generic {indexing_maps = [#map7, #map11, #map11], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%137 : tensor<1x4x1x?xf32>) outs(%71, %69 : tensor<1x4x1xf32>, tensor<1x4x1xi64>) {
+    %141:2 = linalg.generic {indexing_maps = [#map7, #map11, #map11], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%140 : tensor<1x4x1x?xf32>) outs(%71, %69 : tensor<1x4x1xf32>, tensor<1x4x1xi64>) {
     ^bb0(%in: f32, %out: f32, %out_96: i64):
-      %173 = linalg.index 3 : index
-      %174 = arith.index_cast %173 : index to i64
-      %175 = arith.maximumf %in, %out : f32
-      %176 = arith.cmpf ogt, %in, %out : f32
-      %177 = arith.select %176, %174, %out_96 : i64
-      linalg.yield %175, %177 : f32, i64
+      %176 = linalg.index 3 : index
+      %177 = arith.index_cast %176 : index to i64
+      %178 = arith.maximumf %in, %out : f32
+      %179 = arith.cmpf ogt, %in, %out : f32
+      %180 = arith.select %179, %177, %out_96 : i64
+      linalg.yield %178, %180 : f32, i64
     } -> (tensor<1x4x1xf32>, tensor<1x4x1xi64>)
-    %expanded_76 = tensor.expand_shape %138#0 [[0], [1], [2, 3]] output_shape [1, 4, 1, 1] : tensor<1x4x1xf32> into tensor<1x4x1x1xf32>
-    %139 = linalg.generic {indexing_maps = [#map7, #map12, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%137, %expanded_76 : tensor<1x4x1x?xf32>, tensor<1x4x1x1xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
+    %expanded_76 = tensor.expand_shape %141#0 [[0], [1], [2, 3]] output_shape [1, 4, 1, 1] : tensor<1x4x1xf32> into tensor<1x4x1x1xf32>
+    %142 = linalg.generic {indexing_maps = [#map7, #map12, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%140, %expanded_76 : tensor<1x4x1x?xf32>, tensor<1x4x1x1xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.subf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.subf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x?xf32>
-    %140 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%139 : tensor<1x4x1x?xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
+    %143 = linalg.generic {indexing_maps = [#map7, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%142 : tensor<1x4x1x?xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.exp %in : f32
-      linalg.yield %173 : f32
+      %176 = math.exp %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x?xf32>
-    %141 = linalg.generic {indexing_maps = [#map7, #map12], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%140 : tensor<1x4x1x?xf32>) outs(%76 : tensor<1x4x1x1xf32>) {
+    %144 = linalg.generic {indexing_maps = [#map7, #map12], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%143 : tensor<1x4x1x?xf32>) outs(%76 : tensor<1x4x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x1xf32>
-    %142 = linalg.generic {indexing_maps = [#map7, #map12, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%140, %141 : tensor<1x4x1x?xf32>, tensor<1x4x1x1xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
+    %145 = linalg.generic {indexing_maps = [#map7, #map12, #map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%143, %144 : tensor<1x4x1x?xf32>, tensor<1x4x1x1xf32>) outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.divf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.divf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x4x1x?xf32>
-    %expanded_77 = tensor.expand_shape %133 [[0], [1], [2, 3], [4]] output_shape [1, 2, 1, %131, 32] : tensor<1x2x?x32xf32> into tensor<1x2x1x?x32xf32>
+    %expanded_77 = tensor.expand_shape %136 [[0], [1], [2, 3], [4]] output_shape [1, 2, 1, %134, 32] : tensor<1x2x?x32xf32> into tensor<1x2x1x?x32xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
-    %143 = linalg.generic {indexing_maps = [#map10], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]} outs(%59 : tensor<1x2x2x?x32xf32>) {
+    %146 = linalg.generic {indexing_maps = [#map10], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]} outs(%59 : tensor<1x2x2x?x32xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 3 : index
-      %175 = linalg.index 4 : index
-      %176 = arith.cmpi eq, %131, %c1 : index
-      %177 = arith.select %176, %c0, %174 : index
-      %extracted = tensor.extract %expanded_77[%c0, %173, %c0, %177, %175] : tensor<1x2x1x?x32xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 3 : index
+      %178 = linalg.index 4 : index
+      %179 = arith.cmpi eq, %134, %c1 : index
+      %180 = arith.select %179, %c0, %177 : index
+      %extracted = tensor.extract %expanded_77[%c0, %176, %c0, %180, %178] : tensor<1x2x1x?x32xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x2x2x?x32xf32>
-    %collapsed_78 = tensor.collapse_shape %143 [[0], [1, 2], [3], [4]] : tensor<1x2x2x?x32xf32> into tensor<1x4x?x32xf32>
+    %collapsed_78 = tensor.collapse_shape %146 [[0], [1, 2], [3], [4]] : tensor<1x2x2x?x32xf32> into tensor<1x4x?x32xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
-    %144 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%66 : tensor<1x4x1x?xf32>) {
+    %147 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%66 : tensor<1x4x1x?xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 3 : index
-      %175 = arith.cmpi eq, %57, %c1 : index
-      %176 = arith.select %175, %c0, %174 : index
-      %extracted = tensor.extract %142[%c0, %173, %c0, %176] : tensor<1x4x1x?xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 3 : index
+      %178 = arith.cmpi eq, %57, %c1 : index
+      %179 = arith.select %178, %c0, %177 : index
+      %extracted = tensor.extract %145[%c0, %176, %c0, %179] : tensor<1x4x1x?xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x4x1x?xf32>
-    %collapsed_79 = tensor.collapse_shape %144 [[0, 1], [2], [3]] : tensor<1x4x1x?xf32> into tensor<4x1x?xf32>
+    %collapsed_79 = tensor.collapse_shape %147 [[0, 1], [2], [3]] : tensor<1x4x1x?xf32> into tensor<4x1x?xf32>
     cf.assert %58, "unimplemented: dynamic negative broadcast sizes"
-    %145 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%81 : tensor<1x4x?x32xf32>) {
+    %148 = linalg.generic {indexing_maps = [#map7], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} outs(%81 : tensor<1x4x?x32xf32>) {
     ^bb0(%out: f32):
-      %173 = linalg.index 1 : index
-      %174 = linalg.index 2 : index
-      %175 = linalg.index 3 : index
-      %176 = arith.cmpi eq, %57, %c1 : index
-      %177 = arith.select %176, %c0, %174 : index
-      %extracted = tensor.extract %collapsed_78[%c0, %173, %177, %175] : tensor<1x4x?x32xf32>
+      %176 = linalg.index 1 : index
+      %177 = linalg.index 2 : index
+      %178 = linalg.index 3 : index
+      %179 = arith.cmpi eq, %57, %c1 : index
+      %180 = arith.select %179, %c0, %177 : index
+      %extracted = tensor.extract %collapsed_78[%c0, %176, %180, %178] : tensor<1x4x?x32xf32>
       linalg.yield %extracted : f32
     } -> tensor<1x4x?x32xf32>
-    %collapsed_80 = tensor.collapse_shape %145 [[0, 1], [2], [3]] : tensor<1x4x?x32xf32> into tensor<4x?x32xf32>
-    %146 = linalg.batch_matmul ins(%collapsed_79, %collapsed_80 : tensor<4x1x?xf32>, tensor<4x?x32xf32>) outs(%84 : tensor<4x1x32xf32>) -> tensor<4x1x32xf32>
-    %expanded_81 = tensor.expand_shape %146 [[0, 1], [2], [3]] output_shape [1, 4, 1, 32] : tensor<4x1x32xf32> into tensor<1x4x1x32xf32>
+    %collapsed_80 = tensor.collapse_shape %148 [[0, 1], [2], [3]] : tensor<1x4x?x32xf32> into tensor<4x?x32xf32>
+    %149 = linalg.batch_matmul ins(%collapsed_79, %collapsed_80 : tensor<4x1x?xf32>, tensor<4x?x32xf32>) outs(%84 : tensor<4x1x32xf32>) -> tensor<4x1x32xf32>
+    %expanded_81 = tensor.expand_shape %149 [[0, 1], [2], [3]] output_shape [1, 4, 1, 32] : tensor<4x1x32xf32> into tensor<1x4x1x32xf32>
     %transposed_82 = linalg.transpose ins(%expanded_81 : tensor<1x4x1x32xf32>) outs(%86 : tensor<1x1x4x32xf32>) permutation = [0, 2, 1, 3] 
     %transposed_83 = linalg.transpose ins(%arg19 : tensor<48x128xf32>) outs(%87 : tensor<128x48xf32>) permutation = [1, 0] 
     %collapsed_84 = tensor.collapse_shape %transposed_82 [[0], [1, 2, 3]] : tensor<1x1x4x32xf32> into tensor<1x128xf32>
-    %147 = linalg.matmul ins(%collapsed_84, %transposed_83 : tensor<1x128xf32>, tensor<128x48xf32>) outs(%89 : tensor<1x48xf32>) -> tensor<1x48xf32>
-    %expanded_85 = tensor.expand_shape %147 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
-    %148 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%107, %expanded_85 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    %150 = linalg.matmul ins(%collapsed_84, %transposed_83 : tensor<1x128xf32>, tensor<128x48xf32>) outs(%89 : tensor<1x48xf32>) -> tensor<1x48xf32>
+    %expanded_85 = tensor.expand_shape %150 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
+    %151 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%110, %expanded_85 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %149 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%148 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = math.fpowi %in, %c2_i64 : f32, i64
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %150 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%149 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x1xf32>
-    %151 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%150 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.divf %in, %cst_7 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x1xf32>
-    %152 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%151 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_3 : f64 to f32
-      %174 = arith.addf %in, %173 : f32
-      linalg.yield %174 : f32
-    } -> tensor<1x1x1xf32>
-    %153 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%152 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = math.rsqrt %in : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x1xf32>
-    %154 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%148, %153 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %155 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%154, %arg20 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x48xf32>
-    %transposed_86 = linalg.transpose ins(%arg21 : tensor<64x48xf32>) outs(%31 : tensor<48x64xf32>) permutation = [1, 0] 
-    %collapsed_87 = tensor.collapse_shape %155 [[0], [1, 2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
-    %156 = linalg.matmul ins(%collapsed_87, %transposed_86 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
-    %expanded_88 = tensor.expand_shape %156 [[0], [1, 2]] output_shape [1, 1, 64] : tensor<1x64xf32> into tensor<1x1x64xf32>
-    %157 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_88 : tensor<1x1x64xf32>) outs(%100 : tensor<1x1x64xf32>) {
-    ^bb0(%in: f32, %out: f32):
-      %173 = arith.negf %in : f32
-      %174 = math.exp %173 : f32
-      %175 = arith.addf %174, %cst_1 : f32
-      %176 = arith.divf %cst_1, %175 : f32
+      %176 = arith.addf %in, %in_96 : f32
       linalg.yield %176 : f32
-    } -> tensor<1x1x64xf32>
-    %158 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_88, %157 : tensor<1x1x64xf32>, tensor<1x1x64xf32>) outs(%100 : tensor<1x1x64xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x64xf32>
-    %transposed_89 = linalg.transpose ins(%arg22 : tensor<64x48xf32>) outs(%31 : tensor<48x64xf32>) permutation = [1, 0] 
-    %159 = linalg.matmul ins(%collapsed_87, %transposed_89 : tensor<1x48xf32>, tensor<48x64xf32>) outs(%33 : tensor<1x64xf32>) -> tensor<1x64xf32>
-    %expanded_90 = tensor.expand_shape %159 [[0], [1, 2]] output_shape [1, 1, 64] : tensor<1x64xf32> into tensor<1x1x64xf32>
-    %160 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%158, %expanded_90 : tensor<1x1x64xf32>, tensor<1x1x64xf32>) outs(%100 : tensor<1x1x64xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
-    } -> tensor<1x1x64xf32>
-    %transposed_91 = linalg.transpose ins(%arg23 : tensor<48x64xf32>) outs(%105 : tensor<64x48xf32>) permutation = [1, 0] 
-    %collapsed_92 = tensor.collapse_shape %160 [[0], [1, 2]] : tensor<1x1x64xf32> into tensor<1x64xf32>
-    %161 = linalg.matmul ins(%collapsed_92, %transposed_91 : tensor<1x64xf32>, tensor<64x48xf32>) outs(%89 : tensor<1x48xf32>) -> tensor<1x48xf32>
-    %expanded_93 = tensor.expand_shape %161 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
-    %162 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%148, %expanded_93 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
-    ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.addf %in, %in_96 : f32
-      linalg.yield %173 : f32
     } -> tensor<1x1x48xf32>
-    %163 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%162 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    %152 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%151 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.fpowi %in, %c2_i64 : f32, i64
-      linalg.yield %173 : f32
+      %176 = math.fpowi %in, %c2_i64 : f32, i64
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
-    %164 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%163 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
+    %153 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%152 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.addf %in, %out : f32
-      linalg.yield %173 : f32
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
-    %165 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%164 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    %154 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%153 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.divf %in, %cst_7 : f32
-      linalg.yield %173 : f32
+      %176 = arith.divf %in, %cst_7 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
-    %166 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%165 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    %155 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%154 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = arith.truncf %cst_3 : f64 to f32
-      %174 = arith.addf %in, %173 : f32
-      linalg.yield %174 : f32
+      %176 = arith.truncf %cst_3 : f64 to f32
+      %177 = arith.addf %in, %176 : f32
+      linalg.yield %177 : f32
     } -> tensor<1x1x1xf32>
-    %167 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%166 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    %156 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%155 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
     ^bb0(%in: f32, %out: f32):
-      %173 = math.rsqrt %in : f32
-      linalg.yield %173 : f32
+      %176 = math.rsqrt %in : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x1xf32>
-    %168 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%162, %167 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    %157 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%151, %156 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
-    %169 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%168, %arg24 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    %158 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%157, %arg20 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
     ^bb0(%in: f32, %in_96: f32, %out: f32):
-      %173 = arith.mulf %in, %in_96 : f32
-      linalg.yield %173 : f32
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
     } -> tensor<1x1x48xf32>
-    %collapsed_94 = tensor.collapse_shape %169 [[0, 1], [2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
-    %170 = tensor.empty() : tensor<48x32xf32>
-    %transposed_95 = linalg.transpose ins(%arg5 : tensor<32x48xf32>) outs(%170 : tensor<48x32xf32>) permutation = [1, 0] 
-    %171 = linalg.fill ins(%cst : f32) outs(%14 : tensor<1x32xf32>) -> tensor<1x32xf32>
-    %172 = linalg.matmul ins(%collapsed_94, %transposed_95 : tensor<1x48xf32>, tensor<48x32xf32>) outs(%171 : tensor<1x32xf32>) -> tensor<1x32xf32>
-    return %172, %concat_23, %concat_24, %concat_66, %concat_67 : tensor<1x32xf32>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>
+    %transposed_86 = linalg.transpose ins(%arg21 : tensor<80x48xf32>) outs(%99 : tensor<48x80xf32>) permutation = [1, 0] 
+    %collapsed_87 = tensor.collapse_shape %158 [[0], [1, 2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
+    %159 = linalg.matmul ins(%collapsed_87, %transposed_86 : tensor<1x48xf32>, tensor<48x80xf32>) outs(%101 : tensor<1x80xf32>) -> tensor<1x80xf32>
+    %expanded_88 = tensor.expand_shape %159 [[0], [1, 2]] output_shape [1, 1, 80] : tensor<1x80xf32> into tensor<1x1x80xf32>
+    %160 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_88 : tensor<1x1x80xf32>) outs(%103 : tensor<1x1x80xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.negf %in : f32
+      %177 = math.exp %176 : f32
+      %178 = arith.addf %177, %cst_1 : f32
+      %179 = arith.divf %cst_1, %178 : f32
+      linalg.yield %179 : f32
+    } -> tensor<1x1x80xf32>
+    %161 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded_88, %160 : tensor<1x1x80xf32>, tensor<1x1x80xf32>) outs(%103 : tensor<1x1x80xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x80xf32>
+    %transposed_89 = linalg.transpose ins(%arg22 : tensor<80x48xf32>) outs(%99 : tensor<48x80xf32>) permutation = [1, 0] 
+    %162 = linalg.matmul ins(%collapsed_87, %transposed_89 : tensor<1x48xf32>, tensor<48x80xf32>) outs(%101 : tensor<1x80xf32>) -> tensor<1x80xf32>
+    %expanded_90 = tensor.expand_shape %162 [[0], [1, 2]] output_shape [1, 1, 80] : tensor<1x80xf32> into tensor<1x1x80xf32>
+    %163 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%161, %expanded_90 : tensor<1x1x80xf32>, tensor<1x1x80xf32>) outs(%103 : tensor<1x1x80xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x80xf32>
+    %transposed_91 = linalg.transpose ins(%arg23 : tensor<48x80xf32>) outs(%108 : tensor<80x48xf32>) permutation = [1, 0] 
+    %collapsed_92 = tensor.collapse_shape %163 [[0], [1, 2]] : tensor<1x1x80xf32> into tensor<1x80xf32>
+    %164 = linalg.matmul ins(%collapsed_92, %transposed_91 : tensor<1x80xf32>, tensor<80x48xf32>) outs(%89 : tensor<1x48xf32>) -> tensor<1x48xf32>
+    %expanded_93 = tensor.expand_shape %164 [[0], [1, 2]] output_shape [1, 1, 48] : tensor<1x48xf32> into tensor<1x1x48xf32>
+    %165 = linalg.generic {indexing_maps = [#map1, #map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%151, %expanded_93 : tensor<1x1x48xf32>, tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.addf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %166 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%165 : tensor<1x1x48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = math.fpowi %in, %c2_i64 : f32, i64
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %167 = linalg.generic {indexing_maps = [#map1, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%166 : tensor<1x1x48xf32>) outs(%19 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.addf %in, %out : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x1xf32>
+    %168 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%167 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.divf %in, %cst_7 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x1xf32>
+    %169 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%168 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = arith.truncf %cst_3 : f64 to f32
+      %177 = arith.addf %in, %176 : f32
+      linalg.yield %177 : f32
+    } -> tensor<1x1x1xf32>
+    %170 = linalg.generic {indexing_maps = [#map1, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%169 : tensor<1x1x1xf32>) outs(%18 : tensor<1x1x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %176 = math.rsqrt %in : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x1xf32>
+    %171 = linalg.generic {indexing_maps = [#map1, #map5, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%165, %170 : tensor<1x1x48xf32>, tensor<1x1x1xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %172 = linalg.generic {indexing_maps = [#map1, #map6, #map1], iterator_types = ["parallel", "parallel", "parallel"]} ins(%171, %arg24 : tensor<1x1x48xf32>, tensor<48xf32>) outs(%2 : tensor<1x1x48xf32>) {
+    ^bb0(%in: f32, %in_96: f32, %out: f32):
+      %176 = arith.mulf %in, %in_96 : f32
+      linalg.yield %176 : f32
+    } -> tensor<1x1x48xf32>
+    %collapsed_94 = tensor.collapse_shape %172 [[0, 1], [2]] : tensor<1x1x48xf32> into tensor<1x48xf32>
+    %173 = tensor.empty() : tensor<48x32xf32>
+    %transposed_95 = linalg.transpose ins(%arg5 : tensor<32x48xf32>) outs(%173 : tensor<48x32xf32>) permutation = [1, 0] 
+    %174 = linalg.fill ins(%cst : f32) outs(%14 : tensor<1x32xf32>) -> tensor<1x32xf32>
+    %175 = linalg.matmul ins(%collapsed_94, %transposed_95 : tensor<1x48xf32>, tensor<48x32xf32>) outs(%174 : tensor<1x32xf32>) -> tensor<1x32xf32>
+    return %175, %concat_23, %concat_24, %concat_66, %concat_67 : tensor<1x32xf32>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>, tensor<1x2x?x32xf16>
   }
 }

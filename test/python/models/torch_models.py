@@ -25,6 +25,11 @@ def repeat_kv(x, times: int):
     return x[:, :, None].expand(batch, heads, times, tokens, channels).reshape(batch, heads * times, tokens, channels)
 
 
+def gelu_tanh(x):
+    """Written out: torch-mlir's lowering of F.gelu has 0.797724 for sqrt(2 / pi)."""
+    return 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)))
+
+
 class Model(torch.nn.Module):
     def __init__(self, architecture: Architecture):
         super().__init__()
@@ -46,7 +51,7 @@ class Model(torch.nn.Module):
 
     def mlp(self, x, w, layer: int):
         gate = F.linear(x, w[f"{layer}.gate"])
-        gate = F.gelu(gate, approximate="tanh") if self.architecture.gemma else F.silu(gate)
+        gate = gelu_tanh(gate) if self.architecture.gemma else F.silu(gate)
         return F.linear(gate * F.linear(x, w[f"{layer}.up"]), w[f"{layer}.down"])
 
     def update(self, cache, new, position):
@@ -55,28 +60,32 @@ class Model(torch.nn.Module):
     def attend(self, q, k, v, position, layer: int):
         raise NotImplementedError
 
+    def layer(self, x, keys, values, position, w, layer: int):
+        """x: batch x 1 x hidden. Returns what it becomes, and the caches."""
+        a = self.architecture
+        cos, sin = self.rope(position)
+        y = self.norm(x, w[f"{layer}.input_norm"])
+        q = self.project(y, w, layer, "q", a.heads)
+        k = self.project(y, w, layer, "k", a.kv_heads)
+        v = self.project(y, w, layer, "v", a.kv_heads)
+        q, k = (z * cos + rotate_half(z) * sin for z in (q, k))
+        k, v = self.update(keys, k, position), self.update(values, v, position)
+        y = self.attend(q, k, v, position, layer).transpose(1, 2).reshape(a.batch, 1, -1)
+        y = F.linear(y, w[f"{layer}.o"])
+        x = x + (self.norm(y, w[f"{layer}.attention_norm"]) if a.gemma else y)
+        y = self.mlp(self.norm(x, w[f"{layer}.mlp_norm"]), w, layer)
+        return x + (self.norm(y, w[f"{layer}.output_norm"]) if a.gemma else y), k, v
+
     def decode(self, tokens, position, caches, weights):
         a = self.architecture
         w = dict(zip(a.weight_shapes(), weights, strict=True))
         x = F.embedding(tokens[:, None], w["embedding"])
         if a.gemma:
             x = x * a.hidden**0.5
-        cos, sin = self.rope(position)
         updated = []
         for layer in range(a.layers):
-            y = self.norm(x, w[f"{layer}.input_norm"])
-            q = self.project(y, w, layer, "q", a.heads)
-            k = self.project(y, w, layer, "k", a.kv_heads)
-            v = self.project(y, w, layer, "v", a.kv_heads)
-            q, k = (z * cos + rotate_half(z) * sin for z in (q, k))
-            k = self.update(caches[2 * layer], k, position)
-            v = self.update(caches[2 * layer + 1], v, position)
-            updated += [k, v]
-            y = self.attend(q, k, v, position, layer).transpose(1, 2).reshape(a.batch, 1, -1)
-            y = F.linear(y, w[f"{layer}.o"])
-            x = x + (self.norm(y, w[f"{layer}.attention_norm"]) if a.gemma else y)
-            y = self.mlp(self.norm(x, w[f"{layer}.mlp_norm"]), w, layer)
-            x = x + (self.norm(y, w[f"{layer}.output_norm"]) if a.gemma else y)
+            x, *sides = self.layer(x, *caches[2 * layer : 2 * layer + 2], position, w, layer)
+            updated += sides
         x = self.norm(x, w["final_norm"])
         return F.linear(x[:, 0], w["embedding"]), *updated
 
@@ -93,6 +102,15 @@ class Llama(Model):
         k, v = k.float(), v.float()
         scores = torch.matmul(q, repeat_kv(k, times).transpose(2, 3)) * self.architecture.scale
         return torch.matmul(F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype), repeat_kv(v, times))
+
+
+class LlamaLayer(Llama):
+    """One layer by itself: batch x 1 x hidden, keys, values and weights to batch x 1 x hidden, keys and values."""
+
+    def forward(self, x, keys, values, weights):
+        w = dict(zip(self.architecture.layer_shapes(), weights, strict=True))
+        w = {f"0.{name}": weight for name, weight in w.items()}
+        return self.layer(x, keys, values, torch.tensor(keys.shape[2]), w, 0)
 
 
 class Qwen2(Model):
