@@ -17,7 +17,7 @@ using namespace mlir::kvq;
 int64_t SidePlan::getChannel(int64_t byte, int64_t plane) const {
   if (element.isExact())
     return byte / 2;
-  const CodeOrder &order = cache.getRowLayout().parts.front().order;
+  CodeOrder order = cache.getRowLayout().parts.front().order;
   int64_t roundBytes = order.elements * element.bits / 8;
   int64_t round = byte / roundBytes, inRound = byte % roundBytes;
   int64_t first = round * order.elements;
