@@ -27,36 +27,14 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
-namespace {
-
-/// MLIR's passes on `scf.forall` leave its results without a value.
-struct ExpectBuffersPass
-    : PassWrapper<ExpectBuffersPass, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpectBuffersPass)
-
-  void runOnOperation() override {
-    getOperation().walk([&](scf::ForallOp op) {
-      if (op.getNumResults() == 0)
-        return;
-      op.emitOpError("expected buffers, got results of type ")
-          << op.getResultTypes().front()
-          << " (run kvq-bufferize-pipeline first)";
-      signalPassFailure();
-    });
-  }
-};
-
-} // namespace
-
 /// Work items to loops: of one thread, or of a team of OpenMP.
 static void addWorkItemPasses(OpPassManager &pm, bool openMP) {
-  pm.addNestedPass<func::FuncOp>(std::make_unique<ExpectBuffersPass>());
+  pm.addNestedPass<func::FuncOp>(kvq::createExpectBuffersPass());
   if (openMP) {
     pm.addNestedPass<func::FuncOp>(createForallToParallelLoopPass());
     pm.addPass(createConvertSCFToOpenMPPass());

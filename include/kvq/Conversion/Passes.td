@@ -186,6 +186,26 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def ExpectBuffersPass : Pass<"kvq-expect-buffers"> {
+  let summary = "Checks that loops over work items are on buffers";
+  let description = [{
+    An `scf.forall` with results of tensors is an error. MLIR's passes that make
+    other loops of it, which come next, would leave its results without a value.
+
+    Of test/Pipelines/vector-to-llvm-invalid.mlir:
+
+    ```mlir
+    %0 = scf.forall (%i) in (4) shared_outs(%out = %x) -> tensor<4xf32> {
+    ```
+    is the error
+    ```
+    'scf.forall' op expected buffers, got results of type 'tensor<4xf32>' (run kvq-bufferize-pipeline first)
+    ```
+
+    Numerics: changes nothing.
+  }];
+}
+
 def DealOutWorkItemsPass : Pass<"kvq-deal-out-work-items"> {
   let summary = "Has threads of OpenMP take work items as they are done with others";
   let description = [{
