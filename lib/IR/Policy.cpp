@@ -11,6 +11,8 @@
 
 #include "mlir/IR/DialectImplementation.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::kvq;
 
@@ -68,6 +70,9 @@ static ParseResult parseRanges(AsmParser &parser,
     if (begin < 0)
       return parser.emitError(loc)
              << "expected a number of at least 0, got " << begin;
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    if (begin == kMost)
+      return parser.emitError(loc) << "expected a number below " << kMost;
     int64_t end = begin + 1;
     if (succeeded(parser.parseOptionalColon()) && parser.parseInteger(end))
       return failure();

@@ -25,6 +25,11 @@ module attributes {kvq.policy = #kvq.policy<<side = key, format = #kvq.format<co
 
 // -----
 
+// expected-error@+1 {{expected a number below 9223372036854775807}}
+module attributes {kvq.policy = #kvq.policy<<layers = [9223372036854775807], format = #kvq.format<codes = none>>>} {}
+
+// -----
+
 // expected-error@+1 {{expected a number of at least 0, got -1}}
 module attributes {kvq.policy = #kvq.policy<<layers = [-1], format = #kvq.format<codes = none>>>} {}
 
