@@ -157,8 +157,9 @@ static std::string writeBytecode(ModuleOp module) {
 /// What is written is read as the same module.
 static void checkRoundTrip(ModuleOp module, std::string &fault) {
   std::string text = print(module);
-  for (auto [name, written] : {std::pair("text", text),
-                               std::pair("bytecode", writeBytecode(module))}) {
+  for (const auto &[name, written] :
+       {std::pair("text", text),
+        std::pair("bytecode", writeBytecode(module))}) {
     auto read = parseSourceString<ModuleOp>(written, module.getContext());
     if (!read)
       fault = std::string(name) + " that was written is not read:\n" + text;

@@ -7,6 +7,7 @@
 
 #include "Workers.h"
 
+#include "llvm/Support/Compiler.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
@@ -32,8 +33,13 @@ using Clock = std::chrono::steady_clock;
 /// What attributes and types keep for ever is dropped with their context.
 static constexpr unsigned kCasesOfContext = 400;
 
-/// Far more than any case needs that is not at fault.
+/// Far more than any case needs that is not at fault. The address sanitizer
+/// takes as much for itself.
+#if LLVM_ADDRESS_SANITIZER_BUILD
+static constexpr rlim_t kBytesOfWorker = RLIM_INFINITY;
+#else
 static constexpr rlim_t kBytesOfWorker = rlim_t(6) << 30;
+#endif
 
 static int64_t getSeconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -56,7 +62,7 @@ public:
   Worker(const DialectRegistry &registry,
          const std::function<Case(uint64_t)> &getCase,
          const RunOptions &options, unsigned number)
-      : registry(registry), getCase(getCase), options(options), number(number),
+      : registry(registry), getCase(getCase), options(options),
         log(options.folder + "/worker-" + std::to_string(number) + ".log") {
     void *memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -82,7 +88,6 @@ private:
   const DialectRegistry &registry;
   const std::function<Case(uint64_t)> &getCase;
   const RunOptions &options;
-  unsigned number;
   std::string log;
   Progress *progress;
   pid_t process = -1;
@@ -111,10 +116,8 @@ void Worker::loop(uint64_t first) {
   dup2(file, STDERR_FILENO);
   dup2(file, STDOUT_FILENO);
   llvm::sys::PrintStackTraceOnErrorSignal("kvq-fuzz");
-#if !defined(__has_feature) || !__has_feature(address_sanitizer)
   rlimit limit{kBytesOfWorker, kBytesOfWorker};
   setrlimit(RLIMIT_AS, &limit);
-#endif
   std::unique_ptr<MLIRContext> context;
   unsigned left = 0;
   for (uint64_t index = first; !options.count || index < options.count;

@@ -1,0 +1,29 @@
+"""clang-tidy finds nothing in C++ sources, by the checks of .clang-tidy."""
+
+import json
+import os
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from doc_blocks import ROOT
+
+TIDY = shutil.which("clang-tidy-22")
+COMMANDS = ROOT / "build" / "compile_commands.json"
+
+
+def findings(source: str) -> str:
+    command = [TIDY, "-p", ROOT / "build", "--quiet", source]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else f"{source}\n{done.stdout[-4000:]}{done.stderr[-1000:]}"
+
+
+@pytest.mark.skipif(os.environ.get("KVQ_FULL") != "1", reason="clang-tidy takes minutes: tools/check --full")
+def test_clang_tidy():
+    assert TIDY, "expected clang-tidy-22, which tools/check --full installs"
+    sources = sorted({entry["file"] for entry in json.loads(COMMANDS.read_text()) if "/build/" not in entry["file"]})
+    assert len(sources) > 150
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        found = [text for text in workers.map(findings, sources) if text]
+    assert not found, "\n".join(found)
