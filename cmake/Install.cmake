@@ -4,6 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# Not CMAKE_INSTALL_DOCDIR, which inside LLVM is LLVM's.
+set(KVQ_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/kvq)
 set(KVQ_LIBRARIES KVQIR KVQTransforms KVQTransformOps KVQConversion KVQPipelines
   KVQEmulator KVQRuntime KVQTarget)
 set(KVQ_TOOLS kvq-compile kvq-emulate kvq-lsp-server kvq-opt kvq-reduce
@@ -17,9 +19,9 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/include/kvq
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.inc" PATTERN CMakeFiles EXCLUDE)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/docs/
-  DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+  DESTINATION ${KVQ_DOC_DIR} OPTIONAL)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
-  DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright) # as Debian calls it
+  DESTINATION ${KVQ_DOC_DIR} RENAME copyright) # as Debian calls it
 install(TARGETS ${KVQ_LIBRARIES} EXPORT KVQTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -42,9 +42,14 @@ def find_tool(name):
 
 # This build, to be installed, and its compilers, for headers that are written and
 # programs outside the tree.
+config.substitutions.append(("%kvq_source_dir", config.kvq_source_dir))
 config.substitutions.append(("%kvq_build_dir", config.kvq_build_dir))
 config.substitutions.append(("%c_compiler", config.c_compiler))
 config.substitutions.append(("%cxx_compiler", config.cxx_compiler))
+
+# The MLIR that it is built with.
+config.substitutions.append(("%mlir_include_dir", config.mlir_include_dir))
+config.substitutions.append(("%mlir_dir", config.mlir_dir))
 
 # What files of schedules have to be of.
 config.substitutions.append(("%kvq_schedule_version", config.kvq_schedule_version))
