@@ -197,6 +197,9 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected a " << name << " of at most "
                          << kMaxExtent << ", got " << shape[axis];
   }
+  // Text has none below.
+  if (!ShapedType::isDynamic(shape[2]) && shape[2] < 0)
+    return emitError() << "expected a capacity of at least 0, got " << shape[2];
   if (!elementType.isF16() && !elementType.isBF16() && !elementType.isF32())
     return emitError() << "expected element type f16, bf16 or f32, got "
                        << elementType;

@@ -298,6 +298,9 @@ static void checkErrors(MlirContext context, MlirLocation here, int *errors) {
   fields.recent = (KvqOptional){true, 0};
   MlirType cache = kvqCacheTypeGetChecked(here, &fields);
   require(kvqTypeIsACache(cache), "a cache with recent = 0");
+  fields.capacity = -1;
+  // CHECK: error at loc("here":3:1): expected a capacity of at least 0, got -1
+  require(mlirTypeIsNull(kvqCacheTypeGetChecked(here, &fields)), "no cache");
   // CHECK: error at loc("here":3:1): expected at least 0 tokens, got -1
   KvqBytes bytes;
   require(mlirLogicalResultIsFailure(kvqCacheTypeGetAllocatedBytes(

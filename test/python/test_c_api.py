@@ -161,7 +161,7 @@ class Session:
         reference = StringRef(ctypes.cast(c_char_p(data), c_void_p), len(data))
         kind = "Attribute" if text.startswith("#") else "Type"
         found = getattr(self.library, f"mlir{kind}ParseGet")(self.context, reference)
-        assert found.pointer, (text, self.errors)
+        assert found.pointer, (text, self.errors[-3:])
         return found
 
     def attribute_text(self, attribute: Handle) -> str:
@@ -288,3 +288,59 @@ def test_what_is_wrong_is_a_diagnostic(session: Session) -> None:
     )
     assert not session.library.kvqFormatAttrGetChecked(session.here, fields).pointer
     assert session.errors == ["unsigned codes ui4 need a zero: expected 'zero = min T' or 'zero = point T'"]
+
+
+# Numbers that fields have, and those at the ends of their ranges.
+NUMBERS = (0, 1, 2, 4, 8, 32, 64, 128, -1, -5, 3, 2**31, 2**40, 2**41, -(2**63), 2**63 - 1)
+
+
+def test_any_fields_are_a_cache_or_one_error(rng: np.random.Generator, session: Session) -> None:
+    library = session.library
+    formats = [
+        session.parse(kvq.Format(text).attribute)
+        for text in (
+            "codes = none",
+            "codes = i8, group = [1, 32], scale = f16",
+            "codes = ui4, group = [8, 1], scale = f16, zero = min f16",
+        )
+    ]
+    types = [session.parse(text) for text in ("f16", "f32", "i8", "tensor<4xf32>")] + [Handle()]
+
+    def number(*usual: int) -> int:
+        return int(rng.choice(usual)) if rng.integers(4) else NUMBERS[rng.integers(len(NUMBERS))]
+
+    def optional(*usual: int) -> Optional:
+        return Optional(bool(rng.integers(2)), number(*usual))
+
+    built = 0
+    for _ in range(3000):
+        fields = CacheFields(
+            batch=number(1, 2),
+            kv_heads=number(1, 2),
+            capacity=number(0, 64),
+            head_dim=number(64, 128),
+            element_type=types[min(rng.integers(12), 4)] if rng.integers(4) else types[0],
+            format=formats[rng.integers(3)] if rng.integers(20) else session.parse("#kvq.codebook<nf4>"),
+            exact_first=number(0, 4),
+            recent=optional(0, 32),
+            residual=optional(8, 32) if not rng.integers(4) else Optional(),
+            page=optional(8, 16) if rng.integers(2) else Optional(),
+            ring=optional(64, 100) if not rng.integers(4) else Optional(),
+            keep_first=number(0, 0, 0, 4),
+            token_major=bool(rng.integers(2)),
+        )
+        session.errors.clear()
+        type_ = library.kvqCacheTypeGetChecked(session.here, fields)
+        assert len(session.errors) == (not type_.pointer)
+        if not type_.pointer:
+            continue
+        built += 1
+        assert session.parse(session.type_text(type_)).pointer == type_.pointer
+        measured, sizes = Bytes(-1, -1), []
+        callback = BYTES_CALLBACK(lambda _, size, __, sizes=sizes: sizes.append(size))
+        found = library.kvqCacheTypeGetAllocatedBytes(
+            session.here, type_, number(0, 100), measured, callback, None
+        ).value
+        assert (len(session.errors) == 0) == bool(found)
+        assert not found or measured.total == sum(sizes) >= 0
+    assert built > 50  # of about 170
