@@ -14,11 +14,12 @@ REFERENCES = ROOT / "build" / "docs"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 TITLES = {
-    "Dialect": "Dialect",
-    "FormatInterface": "Format interface",
-    "Passes": "Passes",
-    "ConversionPasses": "Conversion passes",
+    "KVQDialect": "Dialect",
+    "KVQFormatInterface": "Format interface",
+    "KVQPasses": "Passes",
+    "KVQConversionPasses": "Conversion passes",
     "KVQTransformOps": "Ops of the transform dialect",
+    "KVQOpInterfaces": "Interface of attention ops",
 }
 
 
