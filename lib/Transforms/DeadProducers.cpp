@@ -24,8 +24,8 @@ static void erase(RewriterBase &rewriter, Operation *op,
       worklist.insert(producer);
 }
 
-static void eraseDead(RewriterBase &rewriter,
-                      llvm::SetVector<Operation *> &worklist) {
+static void workOff(RewriterBase &rewriter,
+                    llvm::SetVector<Operation *> &worklist) {
   while (!worklist.empty())
     if (Operation *op = worklist.pop_back_val(); isOpTriviallyDead(op))
       erase(rewriter, op, worklist);
@@ -33,18 +33,18 @@ static void eraseDead(RewriterBase &rewriter,
 
 void kvq::eraseDead(RewriterBase &rewriter, ArrayRef<Operation *> ops) {
   llvm::SetVector<Operation *> worklist(ops.begin(), ops.end());
-  eraseDead(rewriter, worklist);
+  workOff(rewriter, worklist);
 }
 
 void kvq::eraseDeadProducers(RewriterBase &rewriter, Value value) {
   llvm::SetVector<Operation *> worklist;
   if (Operation *op = value.getDefiningOp())
     worklist.insert(op);
-  eraseDead(rewriter, worklist);
+  workOff(rewriter, worklist);
 }
 
 void kvq::eraseWithDeadProducers(RewriterBase &rewriter, Operation *op) {
   llvm::SetVector<Operation *> worklist;
   erase(rewriter, op, worklist);
-  eraseDead(rewriter, worklist);
+  workOff(rewriter, worklist);
 }
