@@ -355,7 +355,7 @@ func.func @dynamic_heads(%q: tensor<?x1x16xf32>, %k: tensor<?x32x16xf32>, %v: te
 // LEFT-LABEL: func @doubles(
 // LEFT:       linalg.batch_matmul{{.*}} -> tensor<4x1x16xf64>
 // CHECK: [[#@LINE+8]]:{{.*}} remark: [Missed] RaiseAttention | Category:kvq-raise-attention | Function=doubles
-// CHECK-SAME: Reason="expected element type f16, bf16 or f32, got 'f64'", Remark="attention is not raised"
+// CHECK-SAME: Reason="expected queries and a result of f16, bf16 or f32, got f64", Remark="attention is not raised"
 func.func @doubles(%q: tensor<4x1x16xf64>, %k: tensor<4x32x16xf64>, %v: tensor<4x32x16xf64>) -> tensor<4x1x16xf64> {
   %zero = arith.constant dense<0.0> : tensor<4x1x32xf64>
   %none = arith.constant dense<0.0> : tensor<4x1x16xf64>

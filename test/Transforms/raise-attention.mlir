@@ -185,6 +185,8 @@ func.func @joined(%q: tensor<1x4x1x16xf32>, %k: tensor<1x2x?x16xf32>, %new: tens
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %k1 = tensor.concat dim(2) %k, %new : (tensor<1x2x?x16xf32>, tensor<1x2x1x16xf32>) -> tensor<1x2x?x16xf32>
+  %k2 = tensor.expand_shape %k1 [[0], [1, 2], [3], [4]] output_shape [1, 2, 1, %t, 16]
+      : tensor<1x2x?x16xf32> into tensor<1x2x1x?x16xf32>
   %x0 = tensor.empty(%t) : tensor<2x?x16xf32>
   %x = linalg.generic {
       indexing_maps = [affine_map<(h, t, c) -> (h, t, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
@@ -195,7 +197,7 @@ func.func @joined(%q: tensor<1x4x1x16xf32>, %k: tensor<1x2x?x16xf32>, %new: tens
     %c = linalg.index 2 : index
     %one = arith.cmpi eq, %t, %c1 : index
     %at = arith.select %one, %c0, %i : index
-    %e = tensor.extract %k1[%c0, %h, %at, %c] : tensor<1x2x?x16xf32>
+    %e = tensor.extract %k2[%c0, %h, %c0, %at, %c] : tensor<1x2x1x?x16xf32>
     linalg.yield %e : f32
   } -> tensor<2x?x16xf32>
   %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<1x4x1x16xf32> into tensor<4x1x16xf32>

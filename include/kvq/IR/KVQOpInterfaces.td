@@ -48,8 +48,8 @@ def KVQ_AttentionLikeOpInterface : OpInterface<"AttentionLikeOpInterface"> {
       (ins), "", [{ return "bhtc"; }]>,
     InterfaceMethod<"The axes of the result.", "::llvm::StringRef",
       "getResultAxes", (ins), "", [{ return "bhic"; }]>,
-    InterfaceMethod<"A mask, or null: floats are added to scores, an i1 is true "
-                    "where a query sees a token.",
+    InterfaceMethod<"A mask, or null: floats are added to scores, an i1 or i8 is "
+                    "not 0 where a query sees a token.",
       "::mlir::Value", "getMask", (ins), "", [{ return {}; }]>,
     InterfaceMethod<"The axes of the mask.", "::llvm::StringRef", "getMaskAxes",
       (ins), "", [{ return "bhit"; }]>,

@@ -7,6 +7,8 @@
 
 #include "ElementTracer.h"
 
+#include "Extents.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Diagnostics.h"
@@ -248,12 +250,13 @@ static Value getComparedWithOne(Value condition) {
   return compare.getLhs();
 }
 
-/// An index in the body of a structured op, or null. Where it is 0 if an extent
-/// is 1 and a loop's index otherwise, as front ends write what may broadcast an
-/// axis of a dynamic extent, it is the loop's: both are the same where the axis
-/// is not broadcast, which is taken for granted.
-AffineExpr ElementTracer::getIndexExpr(Value index,
-                                       ArrayRef<AffineExpr> loops) {
+/// An index of `axis` of `tensor`, in the body of a structured op, or null.
+/// Where it is 0 if the extent of the axis is 1 and a loop's index otherwise,
+/// as front ends write what may broadcast an axis of a dynamic extent, it is
+/// the loop's: both are the same where the axis is not broadcast, which is
+/// taken for granted.
+AffineExpr ElementTracer::getIndexExpr(Value index, ArrayRef<AffineExpr> loops,
+                                       Value tensor, int64_t axis) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
     return getConstant(*constant);
   Operation *op = index.getDefiningOp();
@@ -262,8 +265,8 @@ AffineExpr ElementTracer::getIndexExpr(Value index,
   if (auto select = dyn_cast_or_null<arith::SelectOp>(op);
       select && matchPattern(select.getTrueValue(), m_Zero()))
     if (Value extent = getComparedWithOne(select.getCondition());
-        extent && !extent.getDefiningOp<linalg::IndexOp>())
-      return getIndexExpr(select.getFalseValue(), loops);
+        extent && isExtent(extent, tensor, axis))
+      return getIndexExpr(select.getFalseValue(), loops, tensor, axis);
   return {};
 }
 
@@ -272,7 +275,8 @@ bool ElementTracer::moveIntoExtracted(TracedElement &element,
                                       tensor::ExtractOp extract) {
   SmallVector<AffineExpr> indices;
   for (Value index : extract.getIndices()) {
-    indices.push_back(getIndexExpr(index, element.indices));
+    indices.push_back(getIndexExpr(index, element.indices, extract.getTensor(),
+                                   indices.size()));
     if (!indices.back())
       return false;
   }

@@ -112,7 +112,8 @@ private:
   }
   /// The number that a slice gives for an axis.
   AffineExpr getExpr(OpFoldResult number);
-  AffineExpr getIndexExpr(Value index, ArrayRef<AffineExpr> loops);
+  AffineExpr getIndexExpr(Value index, ArrayRef<AffineExpr> loops, Value tensor,
+                          int64_t axis);
   void normalize(TracedElement &element);
 };
 

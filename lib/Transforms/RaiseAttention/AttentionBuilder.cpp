@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../DeadProducers.h"
+#include "../ElementTracing/Extents.h"
 #include "../FuseDequantize/SideMatcher.h"
 #include "AttentionMatcher.h"
 #include "Regroup.h"

@@ -60,9 +60,8 @@ AttentionMatcher::getElement(Value tensor, StringRef letters, StringRef name) {
                          " with axes of the letters b, h, "
                          "i, t and c, each once, got '" +
                          letters + "'");
-    bool isOfValues = tensor == value.value || name == "a result";
     if (letter == 'c')
-      dimension = isOfValues ? kValueC : kC;
+      dimension = name == "values" || name == "a result" ? kValueC : kC;
     AffineExpr index = getAffineDimExpr(dimension, tracer.context);
     int64_t all = tracer.extents[dimension], own = type.getDimSize(axis);
     // Query heads that share a KV head, and all that share one element.
@@ -81,7 +80,6 @@ LogicalResult AttentionMatcher::matchOp(AttentionLikeOpInterface attention) {
   if (op->getNumResults() != 1)
     return tracer.fail("expected one result, got " +
                        Twine(op->getNumResults()));
-  value.value = attention.getValue();
   FailureOr<TracedElement> found =
       getElement(attention.getQuery(), attention.getQueryAxes(), "queries");
   if (failed(found))

@@ -186,23 +186,56 @@ void AttentionMatcher::classify(unsigned digit, ArrayRef<Place> keyAxes) {
     axes.groups.push_back(digit);
 }
 
-LogicalResult AttentionMatcher::matchAxes() {
+/// Splits loops where anything is read at a part of one.
+void AttentionMatcher::splitLoops() {
   digits = Digits(tracer.context, tracer.extents, rows);
+  auto split = [&](const TracedElement &element) {
+    for (AffineExpr index : element.indices)
+      digits.splitFor(index);
+  };
   for (const TracedElement *element :
        {&key.element, &value, &query.element, &result})
-    for (AffineExpr index : element->indices)
-      digits.splitFor(index);
+    split(*element);
   for (const ParsedMask &mask : masks) {
     for (const HeldElement &holder : mask.holders)
-      for (AffineExpr index : holder.element.indices)
-        digits.splitFor(index);
+      split(holder.element);
     for (const Comparison &comparison : mask.comparisons) {
       digits.splitFor(comparison.expr);
       for (const auto &[factor, value] : comparison.values)
-        for (AffineExpr index : value.indices)
-          digits.splitFor(index);
+        split(value);
     }
   }
+}
+
+/// What keys differ along is in the order of their axes: sequences, and heads
+/// inside.
+void AttentionMatcher::orderHeads(ArrayRef<Place> keyAxes) {
+  auto getKeyAxis = [&](unsigned digit) {
+    const Place *found = llvm::find_if(
+        keyAxes, [&](const Place &place) { return uses(place, digit); });
+    return found - keyAxes.begin();
+  };
+  llvm::sort(axes.heads, [&](unsigned left, unsigned right) {
+    return std::pair(getKeyAxis(left), left) <
+           std::pair(getKeyAxis(right), right);
+  });
+  while (axes.heads.size() > 1) {
+    axes.batch.push_back(axes.heads.front());
+    axes.heads.erase(axes.heads.begin());
+  }
+  // A single one is sequences where an axis of one head comes after it.
+  constexpr size_t kCacheAxes = 4;
+  auto isSingle = [](const Place &place) {
+    return place.index.isSymbolicOrConstant();
+  };
+  if (axes.batch.empty() && !axes.heads.empty() &&
+      getKeyAxis(axes.heads.front()) == 0 && keyAxes.size() == kCacheAxes &&
+      llvm::count_if(keyAxes, isSingle) == 1)
+    std::swap(axes.batch, axes.heads);
+}
+
+LogicalResult AttentionMatcher::matchAxes() {
+  splitLoops();
   FailureOr<SmallVector<Place>> keyAxes = getPlaces(key.element, "keys");
   if (failed(keyAxes))
     return failure();
@@ -216,31 +249,7 @@ LogicalResult AttentionMatcher::matchAxes() {
   if (axes.queries.size() > 1)
     return tracer.fail("query tokens, which masks differ for, go along several "
                        "axes");
-
-  // In the order of the axes of the keys, heads inside.
-  auto getKeyAxis = [&](unsigned digit) {
-    const Place *found = llvm::find_if(
-        *keyAxes, [&](const Place &place) { return uses(place, digit); });
-    return found - keyAxes->begin();
-  };
-  llvm::sort(axes.heads, [&](unsigned left, unsigned right) {
-    return std::pair(getKeyAxis(left), left) <
-           std::pair(getKeyAxis(right), right);
-  });
-  while (axes.heads.size() > 1) {
-    axes.batch.push_back(axes.heads.front());
-    axes.heads.erase(axes.heads.begin());
-  }
-  if (axes.heads.empty())
-    return success();
-  // A single one is sequences where an axis of one head comes after it.
-  ArrayRef<int64_t> shape = getShape(key.element.value);
-  unsigned only = axes.heads.front();
-  if (axes.batch.empty() && getKeyAxis(only) == 0 && shape.size() == 4 &&
-      llvm::count_if(*keyAxes, [](const Place &place) {
-        return place.index.isSymbolicOrConstant();
-      }) == 1)
-    std::swap(axes.batch, axes.heads);
+  orderHeads(*keyAxes);
   return success();
 }
 
@@ -303,200 +312,6 @@ LogicalResult AttentionMatcher::matchMasks() {
     if (!compares && failed(addMaskOperand(mask)))
       return failure();
   }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Shapes
-//===----------------------------------------------------------------------===//
-
-int64_t AttentionMatcher::getExtent(ArrayRef<unsigned> axis) const {
-  int64_t extent = 1;
-  for (unsigned digit : axis) {
-    int64_t own = digits.get()[digit].extent;
-    if (ShapedType::isDynamic(own))
-      return own;
-    extent *= own;
-  }
-  return extent;
-}
-
-SmallVector<unsigned> AttentionMatcher::getQueryHeads() const {
-  SmallVector<unsigned> all(axes.heads);
-  llvm::append_range(all, axes.groups);
-  return all;
-}
-
-/// The index of an axis of keys or values, of the sequence, KV head, token and
-/// channel.
-AffineExpr AttentionMatcher::getExpr(const Place &place) const {
-  AffineExpr token = getAffineDimExpr(kTokens, tracer.context),
-             channel = getAffineDimExpr(kChannels, tracer.context);
-  if (!place.sum) {
-    SmallVector<AffineExpr> loops(tracer.extents.size(), channel);
-    loops[tokens] = token;
-    return place.index.replaceDims(loops);
-  }
-  const DigitSum &sum = *place.sum;
-  AffineExpr expr = sum.rest + token * sum.factors[axes.tokens];
-  for (auto [axis, members] :
-       {std::pair(kBatch, ArrayRef<unsigned>(axes.batch)),
-        std::pair(kHeads, ArrayRef<unsigned>(axes.heads))}) {
-    int64_t inner = getExtent(members);
-    for (unsigned digit : members) {
-      int64_t outer = std::exchange(inner, inner / digits.get()[digit].extent);
-      AffineExpr index = getAffineDimExpr(axis, tracer.context);
-      if (outer != getExtent(members))
-        index = index % outer;
-      expr = expr + index.floorDiv(inner) * sum.factors[digit];
-    }
-  }
-  for (bool isKey : {true, false})
-    for (unsigned digit : getChannels(isKey))
-      expr = expr + channel * sum.factors[digit];
-  return expr;
-}
-
-FailureOr<ExactSide> AttentionMatcher::matchExact(const TracedElement &element,
-                                                  StringRef name) {
-  FailureOr<SmallVector<Place>> places = getPlaces(element, name);
-  if (failed(places))
-    return failure();
-  for (ArrayRef<unsigned> others :
-       {ArrayRef<unsigned>(axes.groups), ArrayRef<unsigned>(axes.queries)})
-    for (unsigned digit : others)
-      if (uses(*places, digit))
-        return tracer.fail("its " + name +
-                           " differ between query heads of a group or query "
-                           "tokens, those of the other side do not");
-  SmallVector<int64_t> shape = {getExtent(axes.batch), getExtent(axes.heads),
-                                getExtent(axes.tokens),
-                                getExtent(getChannels(name == "keys"))};
-  ElementTracer sideTracer(tracer.context, shape);
-  sideTracer.symbols = tracer.symbols;
-  TracedElement read = {element.value, {}};
-  for (const Place &place : *places)
-    read.indices.push_back(sideTracer.simplify(getExpr(place)));
-  FailureOr<ComponentView> view = ComponentView::get(sideTracer, read);
-  if (failed(view))
-    return tracer.fail("its " + name + ": " + sideTracer.reason);
-  shape[kTokens] = view->getRows();
-  // A mask has to reach as far as a static capacity.
-  int64_t seen = getExtent(axes.tokens);
-  if (maskOperand && !ShapedType::isDynamic(seen))
-    shape[kTokens] = seen;
-  Type elementType = getElementTypeOrSelf(element.value);
-  auto withShape = [&](auto make) {
-    return make(ArrayRef<int64_t>(shape), elementType,
-                FormatAttr::getExact(tracer.context),
-                /*exactFirst=*/0, /*recent=*/std::nullopt,
-                /*residual=*/std::nullopt, /*page=*/std::nullopt,
-                /*ring=*/std::nullopt, /*keepFirst=*/0, /*tokenMajor=*/false);
-  };
-  if (failed(tracer.verify([&](function_ref<InFlightDiagnostic()> emitError) {
-        return withShape([&](auto... parameters) {
-          return CacheType::verify(emitError, parameters...);
-        });
-      })))
-    return failure();
-  CacheType type = withShape([&](auto... parameters) {
-    return CacheType::get(tracer.context, parameters...);
-  });
-  if (failed(view->verifyExtents(sideTracer, type.getComponents().front())))
-    return tracer.fail("its " + name + ": " + sideTracer.reason);
-  return ExactSide{type, std::move(*view)};
-}
-
-/// Whether axes have each of the digits `parts` once, and no other.
-static bool haveAll(ArrayRef<SmallVector<unsigned>> axes,
-                    ArrayRef<ArrayRef<unsigned>> parts) {
-  SmallVector<unsigned> found, expected;
-  for (ArrayRef<unsigned> axis : axes)
-    llvm::append_range(found, axis);
-  for (ArrayRef<unsigned> part : parts)
-    llvm::append_range(expected, part);
-  llvm::sort(found);
-  llvm::sort(expected);
-  return found == expected;
-}
-
-SmallVector<unsigned> AttentionMatcher::getChannels(bool isKey) const {
-  if (!isKey)
-    return axes.valueChannels;
-  return axes.channels ? SmallVector<unsigned>{*axes.channels}
-                       : SmallVector<unsigned>();
-}
-
-/// The oldest tensor, if it is computed from codes, as far back as its axes are
-/// those of a cache.
-std::optional<CodedSide>
-AttentionMatcher::findCoded(ArrayRef<HeldElement> holders,
-                            ArrayRef<unsigned> channelDigits) {
-  if (holders.empty())
-    return std::nullopt;
-  const TracedElement &oldest = holders.back().element;
-  bool isDequantized =
-      isComputedFrom(tracer, oldest, [](const TracedElement &found) {
-        return found.value.getDefiningOp<DequantizeOp>() != nullptr;
-      });
-  bool mayBe =
-      isDequantized ||
-      isComputedFrom(tracer, oldest, [](const TracedElement &found) {
-        return isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp,
-                               arith::BitcastOp>(found.value.getDefiningOp());
-      });
-  if (!mayBe)
-    return std::nullopt;
-  for (const HeldElement &holder : llvm::reverse(holders)) {
-    auto found = getAxes(holder.element);
-    if (found &&
-        haveAll(*found, {axes.batch, axes.heads, {axes.tokens}, channelDigits}))
-      return CodedSide{holder.element.value, *found, holder.factor,
-                       isDequantized};
-  }
-  return std::nullopt;
-}
-
-FailureOr<RaisedSide> AttentionMatcher::matchSide(const TracedElement &element,
-                                                  ArrayRef<HeldElement> holders,
-                                                  StringRef name) {
-  RaisedSide side;
-  side.coded = findCoded(holders, getChannels(name == "keys"));
-  FailureOr<ExactSide> exact = matchExact(element, name);
-  if (failed(exact) && !side.coded)
-    return failure();
-  if (succeeded(exact))
-    side.exact = std::move(*exact);
-  return side;
-}
-
-LogicalResult AttentionMatcher::matchShapes() {
-  for (ArrayRef<unsigned> axis :
-       {ArrayRef<unsigned>(axes.batch), ArrayRef<unsigned>(axes.heads),
-        ArrayRef<unsigned>(axes.groups)})
-    if (ShapedType::isDynamic(getExtent(axis)))
-      return tracer.fail("the number of its sequences or heads is not static");
-  auto found = getAxes(query.element);
-  if (!found || !haveAll(*found, {axes.batch, axes.heads, axes.groups,
-                                  axes.queries, getChannels(/*isKey=*/true)}))
-    return tracer.fail("the axes of its queries are not sequences, heads, "
-                       "query tokens and channels");
-  queryAxes = *found;
-  found = getAxes(result);
-  if (!found || axes.valueChannels.size() > 1 ||
-      !haveAll(*found, {axes.batch, axes.heads, axes.groups, axes.queries,
-                        axes.valueChannels}))
-    return tracer.fail("the axes of its result are not sequences, heads, "
-                       "query tokens and channels of values");
-  resultAxes = *found;
-  FailureOr<RaisedSide> keySide = matchSide(key.element, keyHolders, "keys");
-  if (failed(keySide))
-    return failure();
-  FailureOr<RaisedSide> valueSide = matchSide(value, valueHolders, "values");
-  if (failed(valueSide))
-    return failure();
-  keys = std::move(*keySide);
-  values = std::move(*valueSide);
   return success();
 }
 

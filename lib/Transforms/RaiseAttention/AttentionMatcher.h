@@ -87,7 +87,9 @@ private:
   };
   bool uses(const Place &place, unsigned digit) const;
   bool uses(ArrayRef<Place> places, unsigned digit) const;
+  void splitLoops();
   void classify(unsigned digit, ArrayRef<Place> keyAxes);
+  void orderHeads(ArrayRef<Place> keyAxes);
   LogicalResult matchMasks();
   LogicalResult addMaskOperand(const ParsedMask &mask);
   bool fitsMask(ArrayRef<SmallVector<unsigned>> maskAxes) const;

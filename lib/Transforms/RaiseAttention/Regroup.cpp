@@ -94,17 +94,17 @@ static Value buildTranspose(OpBuilder &b, Location loc, Value tensor,
 /// The axis of `from` that each one of `to` is, where none is split or joined.
 static std::optional<SmallVector<int64_t>> getPermutation(const DigitAxes &from,
                                                           const DigitAxes &to) {
-  auto isSplit = [](ArrayRef<unsigned> axis) { return axis.size() > 1; };
-  if (from.size() != to.size() || llvm::any_of(from, isSplit) ||
-      llvm::any_of(to, isSplit))
+  if (from.size() != to.size())
     return std::nullopt;
   // Those without digits in their order.
   llvm::SmallBitVector isTaken(from.size());
   SmallVector<int64_t> permutation;
   for (const SmallVector<unsigned> &axis : to) {
     unsigned found = 0;
-    while (isTaken.test(found) || from[found] != axis)
+    while (found < from.size() && (isTaken.test(found) || from[found] != axis))
       ++found;
+    if (found == from.size())
+      return std::nullopt;
     isTaken.set(found);
     permutation.push_back(found);
   }
@@ -140,58 +140,4 @@ Value kvq::buildRegrouped(OpBuilder &b, Location loc, Value tensor,
           })));
   }
   return buildExpand(b, loc, value, sizes, joinUnits(to));
-}
-
-//===----------------------------------------------------------------------===//
-// Extents
-//===----------------------------------------------------------------------===//
-
-/// Another tensor and the axis of it that has the same extent.
-static std::optional<std::pair<Value, int64_t>> getSameExtent(Value tensor,
-                                                              int64_t axis) {
-  Operation *op = tensor.getDefiningOp();
-  if (auto cast = dyn_cast_or_null<tensor::CastOp>(op);
-      cast && isa<RankedTensorType>(cast.getSource().getType()))
-    return std::pair(cast.getSource(), axis);
-  if (auto insert = dyn_cast_or_null<tensor::InsertSliceOp>(op))
-    return std::pair(insert.getDest(), axis);
-  if (auto structured = dyn_cast_or_null<linalg::LinalgOp>(op))
-    return std::pair(structured.getTiedOpOperand(cast<OpResult>(tensor))->get(),
-                     axis);
-  auto isLong = [](ArrayRef<int64_t> shape) {
-    return [shape](int64_t other) { return shape[other] != 1; };
-  };
-  if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op)) {
-    ReassociationIndices group = collapse.getReassociationIndices()[axis];
-    ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
-    if (llvm::count_if(group, isLong(shape)) == 1)
-      return std::pair(collapse.getSrc(), *llvm::find_if(group, isLong(shape)));
-  }
-  if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(op)) {
-    ArrayRef<int64_t> shape = expand.getResultType().getShape();
-    for (auto [source, group] :
-         llvm::enumerate(expand.getReassociationIndices()))
-      if (llvm::is_contained(group, axis) &&
-          llvm::count_if(group, isLong(shape)) == 1)
-        return std::pair(expand.getSrc(), int64_t(source));
-  }
-  return std::nullopt;
-}
-
-OpFoldResult kvq::buildExtent(OpBuilder &b, Location loc, Value tensor,
-                              int64_t axis) {
-  while (true) {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    if (!type.isDynamicDim(axis))
-      return b.getIndexAttr(type.getDimSize(axis));
-    if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
-      return empty.getDynamicSize(axis);
-    if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
-        slice && slice.getDroppedDims().none())
-      return slice.getMixedSizes()[axis];
-    auto same = getSameExtent(tensor, axis);
-    if (!same)
-      return tensor::getMixedSize(b, loc, tensor, axis);
-    std::tie(tensor, axis) = *same;
-  }
 }

@@ -23,11 +23,6 @@ Value buildRegrouped(OpBuilder &b, Location loc, Value tensor,
                      const DigitAxes &from, const DigitAxes &to,
                      function_ref<OpFoldResult(unsigned digit)> getSize);
 
-/// The extent of an axis of `tensor`, from as far back as it is just that of
-/// another tensor, so that what computes elements is not needed for it.
-OpFoldResult buildExtent(OpBuilder &b, Location loc, Value tensor,
-                         int64_t axis);
-
 } // namespace mlir::kvq
 
 #endif // KVQ_LIB_TRANSFORMS_RAISEATTENTION_REGROUP_H
