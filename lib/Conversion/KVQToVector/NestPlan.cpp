@@ -347,7 +347,8 @@ private:
     if (size == 1 || ShapedType::isDynamic(extent))
       return time;
     int64_t steps = std::max<int64_t>(extent / plan.step(axis), 1);
-    time *= steps / size;
+    int64_t wholeBlocks = steps / size;
+    time *= wholeBlocks;
     if (steps % size != 0) {
       actual[axis] = steps % size;
       time += timeBlocks(axis + 1, actual);
