@@ -254,7 +254,7 @@ void kvq::choosePairAxis(NestPlan &plan) {
   for (unsigned axis = plan.kinds.size(); axis-- > 0;)
     if (sum.axes[axis] &&
         llvm::all_of(sum.factors, [&](const IntegerFactor &factor) {
-          return plan.axesOf(factor.operand)[axis];
+          return plan.axesOf(factor.operand).test(axis);
         })) {
       sum.pairAxis = axis;
       return;
