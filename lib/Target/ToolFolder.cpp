@@ -26,7 +26,8 @@ static llvm::Error cannot(const llvm::Twine &what, std::error_code code) {
 
 ToolFolder::~ToolFolder() {
   if (!keep && !path.empty())
-    llvm::sys::fs::remove_directories(path);
+    // What is left then does no harm.
+    (void)llvm::sys::fs::remove_directories(path);
 }
 
 llvm::Error ToolFolder::create() {
