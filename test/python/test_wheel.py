@@ -63,8 +63,8 @@ def succeed(*command: str | Path, **options: object) -> str:
 
 def make_wheel(folder: Path, *settings: str) -> Path:
     """A wheel, made without the network."""
-    options = [part for setting in settings for part in ("-C", setting)]
-    build = ("-C", f"build-dir={folder / 'build'}")
+    options = [part for setting in settings for part in ("--config-settings", setting)]
+    build = ("--config-settings", f"build-dir={folder / 'build'}")
     offline = ("--no-build-isolation", "--no-deps", "--no-index")
     succeed(sys.executable, "-m", "pip", "wheel", *offline, "-w", folder, REPO / "python", *build, *options)
     (wheel,) = folder.glob("*.whl")
