@@ -1,17 +1,15 @@
-/*===- kvq-c/Attributes.h - Formats in C ----------------------------*- C
--*-===*\
-|*
-|* Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-|*
-|*===----------------------------------------------------------------------===*|
-|*
-|* Attributes are parsed from text by `mlirAttributeParseGet`, or built here.
-What
-|* is wrong goes to the diagnostic handlers of the context, and the result is a
-|* null attribute (`mlirAttributeIsNull`).
-|*
-\*===----------------------------------------------------------------------===*/
+//===- kvq-c/Attributes.h - Formats in C ------------------------ -*- C -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attributes are parsed from text by `mlirAttributeParseGet`, or built here.
+// What is wrong goes to the diagnostic handlers of the context, and the result
+// is a null attribute (`mlirAttributeIsNull`).
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef KVQ_C_ATTRIBUTES_H
 #define KVQ_C_ATTRIBUTES_H

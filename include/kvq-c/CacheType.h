@@ -1,17 +1,15 @@
-/*===- kvq-c/CacheType.h - The cache type and its bytes in C --------*- C
--*-===*\
-|*
-|* Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-|*
-|*===----------------------------------------------------------------------===*|
-|*
-|* Types are parsed from text by `mlirTypeParseGet`, or built here. What is
-wrong
-|* goes to the diagnostic handlers of the context, and the result is a null type
-|* (`mlirTypeIsNull`) or a logical failure.
-|*
-\*===----------------------------------------------------------------------===*/
+//===- kvq-c/CacheType.h - The cache type and its bytes in C ---- -*- C -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Types are parsed from text by `mlirTypeParseGet`, or built here. What is
+// wrong goes to the diagnostic handlers of the context, and the result is a
+// null type (`mlirTypeIsNull`) or a logical failure.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef KVQ_C_CACHETYPE_H
 #define KVQ_C_CACHETYPE_H

@@ -1,10 +1,9 @@
-/*===- kvq-c/Registration.h - The dialect and its passes in C ------*- C
--*-===*\
-|*
-|* Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-|*
-\*===----------------------------------------------------------------------===*/
+//===- kvq-c/Registration.h - The dialect and its passes in C --- -*- C -*-===//
+//
+// Part of the kvq project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef KVQ_C_REGISTRATION_H
 #define KVQ_C_REGISTRATION_H
