@@ -17,7 +17,8 @@ namespace mlir::kvq {
 /// registers hold the columns of two rows of 1024 or of 16 of 128.
 inline constexpr int64_t kCPURowChannels = 8192, kGPURowChannels = 2048;
 
-/// Query tokens in a work item at most: scratch could not hold the rows of more.
+/// Query tokens in a work item at most: scratch could not hold the rows of
+/// more.
 inline constexpr int64_t kMostQueryTokens = 4096;
 
 /// Query tokens in a work item for `queryTokens` of them, each with `heads`

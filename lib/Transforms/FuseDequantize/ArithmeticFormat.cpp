@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ArithmeticMatcher.h"
 #include "../ElementTracing/ComponentView.h"
+#include "ArithmeticMatcher.h"
 #include "TracedColumns.h"
 
 using namespace mlir;

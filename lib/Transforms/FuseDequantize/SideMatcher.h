@@ -8,9 +8,9 @@
 #ifndef KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_SIDEMATCHER_H
 #define KVQ_LIB_TRANSFORMS_FUSEDEQUANTIZE_SIDEMATCHER_H
 
-#include "ArithmeticMatcher.h"
 #include "../ElementTracing/ComponentView.h"
 #include "../ElementTracing/ElementTracer.h"
+#include "ArithmeticMatcher.h"
 
 namespace mlir::kvq {
 

@@ -1,4 +1,5 @@
-// A dialect of the compiler's own, with an attention op that knows nothing of kvq.
+// A dialect of the compiler's own, with an attention op that knows nothing of
+// kvq.
 
 #pragma once
 
@@ -7,9 +8,9 @@
 
 namespace host {
 
-/// "host.attention"(%q, %k, %v[, %mask]) {scale = f32[, softcap = f32][, causal]}:
-/// queries batch x tokens x heads x channels, keys and values batch x heads x
-/// tokens x channels, a mask query tokens x tokens.
+/// "host.attention"(%q, %k, %v[, %mask]) {scale = f32[, softcap = f32][,
+/// causal]}: queries batch x tokens x heads x channels, keys and values batch x
+/// heads x tokens x channels, a mask query tokens x tokens.
 class AttentionOp
     : public mlir::Op<AttentionOp, mlir::OpTrait::AtLeastNOperands<3>::Impl,
                       mlir::OpTrait::OneResult> {
