@@ -20,12 +20,13 @@
 
 using namespace mlir;
 
-void kvq::buildRaisePipeline(OpPassManager &pm) {
+void kvq::buildRaisePipeline(OpPassManager &pm,
+                             const RaisePipelineOptions &options) {
   // Front ends call functions of their own, which caches would be hidden in.
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
-  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
-  pm.addPass(createRaiseCacheUpdatesPass());
+  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass({options.strict}));
+  pm.addPass(createRaiseCacheUpdatesPass({options.strict}));
   pm.addPass(createGiveResultsDestinationsPass());
   pm.addNestedPass<func::FuncOp>(createExpandPowersPass());
   pm.addPass(createCanonicalizerPass());
@@ -120,7 +121,7 @@ void kvq::registerPipelines() {
       "kvq-cpu-pipeline",
       "Lowers kvq ops and what surrounds them to the LLVM dialect for the CPU",
       buildCPUPipeline);
-  PassPipelineRegistration<>(
+  PassPipelineRegistration<RaisePipelineOptions>(
       "kvq-raise",
       "Turns attention and caches of models in linalg on tensors into those of "
       "kvq",

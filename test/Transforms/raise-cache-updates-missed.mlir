@@ -261,7 +261,7 @@ func.func @body(%q: tensor<1x4x1x32xf32>, %k: tensor<1x2x64x32xf32>, %v: !v,
 // -----
 
 // Indices that are not written out.
-// CHECK: [Missed] RaiseCacheUpdates | Category:kvq-raise-cache-updates | Function=scatter | Reason="'tensor.scatter' does not write single elements of four axes, by indices of each that are concatenated", Remark="keys of attention 0 stay a tensor"
+// CHECK: [Missed] RaiseCacheUpdates | Category:kvq-raise-cache-updates | Function=scatter | Reason="'tensor.scatter' does not write elements or rows by indices of all leading axes that are concatenated", Remark="keys of attention 0 stay a tensor"
 !c = !kvq.cache<1x2x64x32xf32, #kvq.format<codes = none>>
 !v = !kvq.cache<1x2x64x32xf32, #kvq.format<codes = none>>
 func.func @scatter(%q: tensor<1x4x1x32xf32>, %k: tensor<1x2x64x32xf32>, %v: !v,
@@ -274,6 +274,27 @@ func.func @scatter(%q: tensor<1x4x1x32xf32>, %k: tensor<1x2x64x32xf32>, %v: !v,
   %o = kvq.attention ins(%q, %kc, %v : tensor<1x4x1x32xf32>, !c, !v) lengths(%n : tensor<1xi64>)
       outs(%out : tensor<1x4x1x32xf32>) {scale = 0.25 : f32} -> tensor<1x4x1x32xf32>
   return %o, %k1 : tensor<1x4x1x32xf32>, tensor<1x2x64x32xf32>
+}
+
+// -----
+
+// Positions of several tokens that the caller gives may be any.
+// CHECK: [Missed] RaiseCacheUpdates | Category:kvq-raise-cache-updates | Function=positions | Reason="'tensor.scatter' writes tokens that are not told to follow one position of each sequence", Remark="keys of attention 0 stay a tensor"
+!c = !kvq.cache<1x1x64x8xf32, #kvq.format<codes = none>>
+func.func @positions(%q: tensor<1x1x1x8xf32>, %k: tensor<1x1x64x8xf32>, %new: tensor<3x1x1x1x8xf32>, %v: !c,
+    %at: tensor<1x1x3xi64>, %n: tensor<1xi64>) -> (tensor<1x1x1x8xf32>, tensor<1x1x64x8xf32>) {
+  %zero = arith.constant dense<0> : tensor<1x1x3xi64>
+  %c0 = tensor.collapse_shape %zero [[0, 1, 2]] : tensor<1x1x3xi64> into tensor<3xi64>
+  %e0 = tensor.expand_shape %c0 [[0, 1]] output_shape [3, 1] : tensor<3xi64> into tensor<3x1xi64>
+  %c2 = tensor.collapse_shape %at [[0, 1, 2]] : tensor<1x1x3xi64> into tensor<3xi64>
+  %e2 = tensor.expand_shape %c2 [[0, 1]] output_shape [3, 1] : tensor<3xi64> into tensor<3x1xi64>
+  %indices = tensor.concat dim(1) %e0, %e0, %e2 : (tensor<3x1xi64>, tensor<3x1xi64>, tensor<3x1xi64>) -> tensor<3x3xi64>
+  %k1 = tensor.scatter %new into %k[%indices] scatter_dims([0, 1, 2]) unique
+      : (tensor<3x1x1x1x8xf32>, tensor<1x1x64x8xf32>, tensor<3x3xi64>) -> tensor<1x1x64x8xf32>
+  %kc = kvq.from_components %k1 : tensor<1x1x64x8xf32> -> !c
+  %o = kvq.attention ins(%q, %kc, %v : tensor<1x1x1x8xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%q : tensor<1x1x1x8xf32>) {scale = 0.25 : f32} -> tensor<1x1x1x8xf32>
+  return %o, %k1 : tensor<1x1x1x8xf32>, tensor<1x1x64x8xf32>
 }
 
 // -----

@@ -97,9 +97,11 @@ func.func @two_slices(%q: tensor<2x4x1x32xf32>, %k: tensor<2x2x?x32xf32>,
 // CHECK:       %[[K1:.+]] = kvq.append ins(%[[TOKENS]] : tensor<1x2x1x32xf32>) lengths(%[[LENGTHS]] : {{.*}}) into(%[[K]] : ![[C]])
 // CHECK-NOT:   bufferization
 // CHECK:       kvq.attention ins(%{{.+}}, %[[K1]], %[[K1]]
+// CHECK:       %[[CAPACITY:.+]] = arith.constant 64 : index
+// CHECK:       return %{{.+}}, %[[K1]], %[[CAPACITY]]
 func.func @slice(%q: tensor<1x4x1x32xf32>, %k: tensor<1x64x2x32xf32> {kvq.layer = 7},
     %new: tensor<1x1x2x32xf32>, %at: index, %n: tensor<1xi64>)
-    -> (tensor<1x4x1x32xf32>, tensor<1x64x2x32xf32>) {
+    -> (tensor<1x4x1x32xf32>, tensor<1x64x2x32xf32>, index) {
   %k1 = tensor.insert_slice %new into %k[0, %at, 0, 0] [1, 1, 2, 32] [1, 1, 1, 1]
       : tensor<1x1x2x32xf32> into tensor<1x64x2x32xf32>
   %buffer = bufferization.to_buffer %k1 read_only : tensor<1x64x2x32xf32> to memref<1x64x2x32xf32>
@@ -112,7 +114,9 @@ func.func @slice(%q: tensor<1x4x1x32xf32>, %k: tensor<1x64x2x32xf32> {kvq.layer 
   %out = tensor.empty() : tensor<1x4x1x32xf32>
   %o = kvq.attention ins(%q, %kc, %vc : tensor<1x4x1x32xf32>, !c, !c) lengths(%n : tensor<1xi64>)
       outs(%out : tensor<1x4x1x32xf32>) {scale = 0.25 : f32} -> tensor<1x4x1x32xf32>
-  return %o, %k1 : tensor<1x4x1x32xf32>, tensor<1x64x2x32xf32>
+  %c1 = arith.constant 1 : index
+  %capacity = tensor.dim %k, %c1 : tensor<1x64x2x32xf32>
+  return %o, %k1, %capacity : tensor<1x4x1x32xf32>, tensor<1x64x2x32xf32>, index
 }
 
 // -----
@@ -229,4 +233,64 @@ func.func @scatter(%q: tensor<2x4x1x4xf32>, %k: tensor<2x2x64x4xf32>,
   %o = kvq.attention ins(%q, %kc, %vc : tensor<2x4x1x4xf32>, !c, !c) lengths(%n : tensor<2xi64>)
       outs(%out : tensor<2x4x1x4xf32>) {scale = 0.25 : f32} -> tensor<2x4x1x4xf32>
   return %o, %k1 : tensor<2x4x1x4xf32>, tensor<2x2x64x4xf32>
+}
+
+// -----
+
+// Rows at positions that follow each other: those of the tokens are added to
+// one number.
+!c = !kvq.cache<1x2x64x8xf32, #kvq.format<codes = none>>
+#all = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#token = affine_map<(d0, d1, d2) -> (d2)>
+#none = affine_map<(d0, d1, d2) -> ()>
+
+// CHECK-LABEL: func @rows
+// CHECK-SAME:    %[[K:[a-z0-9]+]]: !{{[a-z0-9]+}} {kvq.layer = 0 : i64}, %[[NEW:[a-z0-9]+]]: tensor<1x2x3x8xf32>, %[[AT:[a-z0-9]+]]: tensor<i64>
+// CHECK:       %[[P:.+]] = tensor.extract %[[AT]][] : tensor<i64>
+// CHECK:       %[[LENGTHS:.+]] = tensor.from_elements %[[P]] : tensor<1xi64>
+// CHECK:       %[[K1:.+]] = kvq.append ins(%[[NEW]] : tensor<1x2x3x8xf32>) lengths(%[[LENGTHS]] : {{.*}}) into(%[[K]]
+// CHECK-NOT:   tensor.scatter
+func.func @rows(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x64x8xf32>, %new: tensor<1x2x3x8xf32>, %at: tensor<i64>,
+    %n: tensor<1xi64>) -> (tensor<1x4x3x8xf32>, tensor<1x2x64x8xf32>) {
+  %empty = tensor.empty() : tensor<1x2x3xi64>
+  %one = tensor.empty() : tensor<3xi64>
+  %iota = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      outs(%one : tensor<3xi64>) {
+  ^bb0(%o: i64):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i64
+    linalg.yield %j : i64
+  } -> tensor<3xi64>
+  %i0 = arith.constant dense<0> : tensor<1x2x3xi64>
+  %i1 = linalg.generic {indexing_maps = [#all], iterator_types = ["parallel", "parallel", "parallel"]}
+      outs(%empty : tensor<1x2x3xi64>) {
+  ^bb0(%o: i64):
+    %i = linalg.index 1 : index
+    %j = arith.index_cast %i : index to i64
+    linalg.yield %j : i64
+  } -> tensor<1x2x3xi64>
+  %i2 = linalg.generic {indexing_maps = [#none, #token, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%at, %iota : tensor<i64>, tensor<3xi64>) outs(%empty : tensor<1x2x3xi64>) {
+  ^bb0(%p: i64, %i: i64, %o: i64):
+    %s = arith.addi %i, %p : i64
+    linalg.yield %s : i64
+  } -> tensor<1x2x3xi64>
+  %e0 = tensor.collapse_shape %i0 [[0, 1], [2]] : tensor<1x2x3xi64> into tensor<2x3xi64>
+  %f0 = tensor.collapse_shape %e0 [[0, 1]] : tensor<2x3xi64> into tensor<6xi64>
+  %c0 = tensor.expand_shape %f0 [[0, 1]] output_shape [6, 1] : tensor<6xi64> into tensor<6x1xi64>
+  %f1 = tensor.collapse_shape %i1 [[0, 1, 2]] : tensor<1x2x3xi64> into tensor<6xi64>
+  %c1 = tensor.expand_shape %f1 [[0, 1]] output_shape [6, 1] : tensor<6xi64> into tensor<6x1xi64>
+  %f2 = tensor.collapse_shape %i2 [[0, 1, 2]] : tensor<1x2x3xi64> into tensor<6xi64>
+  %c2 = tensor.expand_shape %f2 [[0, 1]] output_shape [6, 1] : tensor<6xi64> into tensor<6x1xi64>
+  %indices = tensor.concat dim(1) %c0, %c1, %c2 : (tensor<6x1xi64>, tensor<6x1xi64>, tensor<6x1xi64>) -> tensor<6x3xi64>
+  %flat = tensor.collapse_shape %new [[0, 1, 2], [3]] : tensor<1x2x3x8xf32> into tensor<6x8xf32>
+  %updates = tensor.expand_shape %flat [[0], [1, 2, 3, 4]] output_shape [6, 1, 1, 1, 8] : tensor<6x8xf32> into tensor<6x1x1x1x8xf32>
+  %k1 = tensor.scatter %updates into %k[%indices] scatter_dims([0, 1, 2]) unique
+      : (tensor<6x1x1x1x8xf32>, tensor<1x2x64x8xf32>, tensor<6x3xi64>) -> tensor<1x2x64x8xf32>
+  %kc = kvq.from_components %k1 : tensor<1x2x64x8xf32> -> !c
+  %vc = kvq.from_components %k1 : tensor<1x2x64x8xf32> -> !c
+  %out = tensor.empty() : tensor<1x4x3x8xf32>
+  %o = kvq.attention ins(%q, %kc, %vc : tensor<1x4x3x8xf32>, !c, !c) lengths(%n : tensor<1xi64>)
+      outs(%out : tensor<1x4x3x8xf32>) {scale = 0.25 : f32} -> tensor<1x4x3x8xf32>
+  return %o, %k1 : tensor<1x4x3x8xf32>, tensor<1x2x64x8xf32>
 }

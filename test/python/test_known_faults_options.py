@@ -116,6 +116,7 @@ CHECKS = {"kvq-verify-fused.max-bytes": "100", "kvq-verify-fused.max-tokens": "4
 TESTED_IN_LIT = {
     "kvq-apply-policy.policy-file",  # test/Transforms/apply-policy-file.mlir
     "kvq-raise-attention.strict",  # test/Transforms/raise-attention-strict.mlir
+    *("kvq-raise-cache-updates.strict", "kvq-raise.strict"),  # test/Transforms/raise-cache-updates-strict.mlir
     "kvq-assign-layout.target",  # test/Transforms/assign-layout.mlir
     *("kvq-assign-schedule.file", "kvq-assign-schedule.cpu"),  # test/Transforms/assign-schedule-file.mlir
     *("kvq-tile-pipeline.schedules", "kvq-tile-pipeline.cpu", "kvq-cpu-pipeline.schedules", "kvq-cpu-pipeline.cpu"),

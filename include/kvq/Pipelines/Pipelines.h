@@ -28,6 +28,14 @@ struct RowSchedule {
   int64_t rowChannels = kCPURowChannels;
 };
 
+/// Options of `kvq-raise`.
+struct RaisePipelineOptions : PassPipelineOptions<RaisePipelineOptions> {
+  PassOptions::Option<bool> strict{
+      *this, "strict",
+      llvm::cl::desc("Attention, or a cache, that is not raised is an error"),
+      llvm::cl::init(false)};
+};
+
 /// Options of `kvq-tile-pipeline`: what schedules are made from.
 struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   PassOptions::Option<int64_t> splits{
@@ -183,7 +191,7 @@ struct NVVMPipelineOptions : PassPipelineOptions<NVVMPipelineOptions> {
 /// Models in linalg on tensors, as front ends make them, to models over exact
 /// caches: attention, updates of caches, functions that store their results
 /// where the caller says.
-void buildRaisePipeline(OpPassManager &pm);
+void buildRaisePipeline(OpPassManager &pm, const RaisePipelineOptions &options);
 
 /// Attention over caches to tile-sized structured ops on tensors. The CPU and
 /// the GPU pipeline both begin with it: the target is what layouts that are

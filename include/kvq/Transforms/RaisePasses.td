@@ -128,7 +128,7 @@ def RaiseCacheUpdatesPass
     |---|---|
     | `tensor.concat` of the tensor and the new tokens, or the same as two `tensor.insert_slice` of a `tensor.empty` | `length`, an i64 that the function gets as its last argument |
     | `tensor.insert_slice` of whole tokens | its offset along tokens |
-    | `tensor.scatter` of the single elements of one token of each sequence, by indices that are written out | the index of the token, one for all sequences or one for each |
+    | `tensor.scatter` of the elements or rows of tokens, by indices that are written out | the index of the token, one for all sequences or one for each; of several tokens, the number that their indices are added to |
 
     `length` is one number for all caches of the function that grow, and all their
     sequences: that they are as long is the host's guarantee, as what is a tensor of
@@ -146,10 +146,15 @@ def RaiseCacheUpdatesPass
     the op that does not fit and names it, where another op makes it than an
     update of an argument, or reads it than attention and `tensor.dim`; where it
     grows from a static extent; where it is returned from before an update; and
-    where the function has several blocks or is called (inline it).
+    where the function has several blocks or is called (inline it). With `strict`
+    that is an error.
 
     Numerics: bit-exact.
   }];
+  let options = [
+    Option<"strict", "strict", "bool", /*default=*/"false",
+           "What attention reads and stays a tensor is an error">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];

@@ -109,17 +109,18 @@ static FailureOr<CacheUpdate> getSlice(tensor::InsertSliceOp insert,
 // Scattered elements
 //===----------------------------------------------------------------------===//
 
-/// The tensor that `value` is a reshape of, to the one axis of its elements and
-/// others of extent 1.
-static Value skipReshapes(Value value) {
-  while (true) {
+/// The tensor of the given shape that `value` is a reshape of; another, if
+/// there is none.
+static Value skipReshapes(Value value, ArrayRef<int64_t> shape) {
+  while (getShape(value) != shape) {
     if (auto expand = value.getDefiningOp<tensor::ExpandShapeOp>())
       value = expand.getSrc();
     else if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>())
       value = collapse.getSrc();
     else
-      return value;
+      break;
   }
+  return value;
 }
 
 /// Goes back to the number that a cast of integers leaves as it is.
@@ -165,50 +166,94 @@ static bool isPosition(TracedElement element, Operation *user) {
          });
 }
 
-/// Elements one by one, at indices that are written out: those of a token at a
-/// position.
+/// Whether the element is a position, or (with several tokens) the sum of one
+/// and of the token's number: `element` becomes the position.
+static bool matchPosition(ElementTracer &tracer, TracedElement &element,
+                          unsigned axis, int64_t tokens, Operation *user) {
+  if (tokens == 1)
+    return isPosition(element, user);
+  if (!element.value.getDefiningOp<arith::AddIOp>())
+    return false;
+  TracedElement terms[] = {ElementTracer::getOperand(element, 0),
+                           ElementTracer::getOperand(element, 1)};
+  for (TracedElement &term : terms)
+    if (failed(skipIntegerCasts(tracer, term)))
+      return false;
+  if (isIndexOf(terms[0], axis, tokens))
+    std::swap(terms[0], terms[1]);
+  element = terms[0];
+  return isIndexOf(terms[1], axis, tokens) && isPosition(element, user);
+}
+
+/// The indices of each leading axis, one after the other; nothing where they
+/// are not written so.
+static ValueRange getIndexColumns(tensor::ScatterOp scatter, unsigned axis) {
+  auto columns = scatter.getIndices().getDefiningOp<tensor::ConcatOp>();
+  ArrayRef<int64_t> dims = scatter.getScatterDims();
+  bool isLeading = llvm::equal(dims, llvm::seq<int64_t>(0, dims.size()));
+  if (!columns || columns.getDim() != 1 || !isLeading || axis >= dims.size() ||
+      columns.getInputs().size() != dims.size())
+    return {};
+  return columns.getInputs();
+}
+
+/// How many tokens of each sequence are written; nothing where they are no
+/// whole tokens.
+static std::optional<int64_t> getScattered(tensor::ScatterOp scatter,
+                                           unsigned axis) {
+  ArrayRef<int64_t> dest = scatter.getDestType().getShape();
+  int64_t rows = scatter.getSourceType().getDimSize(0), others = 1;
+  for (int64_t dim : scatter.getScatterDims())
+    if (dim != axis)
+      others *= dest[dim];
+  if (ShapedType::isDynamic(rows) || others <= 0 || rows % others != 0)
+    return std::nullopt;
+  return rows / others;
+}
+
+/// Elements or rows one by one, at indices that are written out: those of
+/// tokens from a position on.
 static FailureOr<CacheUpdate> getScatter(tensor::ScatterOp scatter,
                                          unsigned axis, std::string &reason) {
   auto why = [&](const Twine &text) {
     return fail(reason, "'tensor.scatter' " + text);
   };
-  SmallVector<int64_t> shape(scatter.getDestType().getShape());
-  auto columns = scatter.getIndices().getDefiningOp<tensor::ConcatOp>();
-  bool isByElements =
-      llvm::equal(scatter.getScatterDims(),
-                  llvm::seq<int64_t>(0, static_cast<int64_t>(kAxes)));
-  if (shape.size() != kAxes || !isByElements || !columns ||
-      columns.getInputs().size() != kAxes)
-    return why("does not write single elements of four axes, by indices of "
-               "each that are concatenated");
-  shape[axis] = 1;
+  ValueRange columns = getIndexColumns(scatter, axis);
+  if (columns.empty())
+    return why("does not write elements or rows by indices of all leading "
+               "axes that are concatenated");
+  std::optional<int64_t> tokens = getScattered(scatter, axis);
+  if (!tokens)
+    return why("does not write whole tokens of each sequence");
   CacheUpdate update;
   update.old = scatter.getDest();
   update.updated = scatter.getResult();
   update.tokens = scatter.getSource();
-  update.tokenShape = shape;
-  if (scatter.getSourceType().getNumElements() !=
-      ShapedType::getNumElements(shape))
-    return why("writes more than one token of each sequence");
-  for (auto [i, column] : llvm::enumerate(columns.getInputs())) {
-    Value indices = skipReshapes(column);
-    if (getShape(indices) != ArrayRef<int64_t>(shape))
+  update.tokenShape = llvm::to_vector(scatter.getDestType().getShape());
+  update.tokenShape[axis] = *tokens;
+  auto extents =
+      ArrayRef<int64_t>(update.tokenShape).take_front(columns.size());
+  for (auto [i, column] : llvm::enumerate(columns)) {
+    Value indices = skipReshapes(column, extents);
+    if (getShape(indices) != extents)
       return why("has indices of axis " + Twine(i) +
-                 " that are not those of a token");
-    ElementTracer tracer(indices);
-    TracedElement element = tracer.getElement();
+                 " that are not those of tokens");
+    ElementTracer tracer(scatter.getContext(), extents);
+    TracedElement element = {indices, {}};
+    for (unsigned dim : llvm::seq<unsigned>(0, extents.size()))
+      element.indices.push_back(getAffineDimExpr(dim, scatter.getContext()));
     if (failed(skipIntegerCasts(tracer, element)))
       return why("has indices of axis " + Twine(i) +
                  " that are not known: " + tracer.reason);
     if (i != axis) {
-      if (!isIndexOf(element, i, shape[i]))
+      if (!isIndexOf(element, i, extents[i]))
         return why("has indices of axis " + Twine(i) +
                    " that are not all of it");
       continue;
     }
-    if (!isPosition(element, scatter))
-      return why("writes tokens at positions that are not one number for each "
-                 "sequence");
+    if (!matchPosition(tracer, element, axis, *tokens, scatter))
+      return why("writes tokens that are not told to follow one position of "
+                 "each sequence");
     update.position = element.value;
     update.positionIndices = element.indices;
   }
@@ -267,7 +312,7 @@ Value CacheUpdate::buildPosition(OpBuilder &b, Location loc,
 Value CacheUpdate::buildTokens(OpBuilder &b, Location loc) const {
   if (tokenShape.empty())
     return tokens;
-  Value source = skipReshapes(tokens);
+  Value source = skipReshapes(tokens, tokenShape);
   if (getShape(source) == ArrayRef<int64_t>(tokenShape))
     return source;
   auto type = cast<RankedTensorType>(tokens.getType());

@@ -78,14 +78,38 @@ static SmallVector<Read> getReads(func::FuncOp function) {
   return reads;
 }
 
-static void reportMissed(func::FuncOp function, Read read,
-                         const WhyNot &whyNot) {
-  remark::missed(whyNot.loc.value_or(read.attention.getLoc()),
-                 getRemarkOpts(function))
-      << remark::add("{0} of attention {1} stay a tensor", read.getName().str(),
-                     read.layer)
-      << remark::reason("{0}", whyNot.reason);
-}
+namespace {
+
+/// Reports sides that stay tensors: by remarks, or by errors.
+class Reporter {
+public:
+  Reporter(func::FuncOp function, bool isStrict)
+      : function(function), isStrict(isStrict) {}
+
+  void report(ArrayRef<Read> reads, const WhyNot &whyNot) {
+    for (Read read : reads) {
+      Location loc = whyNot.loc.value_or(read.attention.getLoc());
+      if (isStrict) {
+        hasErrors = true;
+        emitError(loc) << read.getName() << " of attention " << read.layer
+                       << " stay a tensor: " << whyNot.reason;
+        continue;
+      }
+      remark::missed(loc, getRemarkOpts(function))
+          << remark::add("{0} of attention {1} stay a tensor",
+                         read.getName().str(), read.layer)
+          << remark::reason("{0}", whyNot.reason);
+    }
+  }
+
+  bool hasErrors = false;
+
+private:
+  func::FuncOp function;
+  bool isStrict;
+};
+
+} // namespace
 
 /// Adds what a read follows back to. Fails where that is no cache, or one that
 /// is read in another way elsewhere.
@@ -109,13 +133,13 @@ static LogicalResult addRead(func::FuncOp function, Caches &caches, Read read,
   return success();
 }
 
-/// The caches that can be raised, with remarks for those that cannot.
-static Caches findCaches(func::FuncOp function) {
+/// The caches that can be raised; those that cannot are reported.
+static Caches findCaches(func::FuncOp function, Reporter &reporter) {
   Caches caches;
   for (const Read &read : getReads(function)) {
     WhyNot whyNot;
     if (failed(addRead(function, caches, read, whyNot)))
-      reportMissed(function, read, whyNot);
+      reporter.report(read, whyNot);
   }
   caches.remove_if([&](auto &entry) {
     ReadCache &cache = entry.second;
@@ -125,8 +149,7 @@ static Caches findCaches(func::FuncOp function) {
     WhyNot whyNot;
     if (succeeded(cache.cache.verifyUses(reads, whyNot)))
       return false;
-    for (const Read &read : cache.reads)
-      reportMissed(function, read, whyNot);
+    reporter.report(cache.reads, whyNot);
     return true;
   });
   return caches;
@@ -218,7 +241,7 @@ void FunctionRaiser::replaceExtents(const TensorCache &cache, Value value,
       continue;
     int64_t axis = *dim.getConstantIndex();
     OpBuilder b(dim);
-    Value extent = axis == cache.tokenAxis
+    Value extent = axis == cache.tokenAxis && cache.grows()
                        ? Value(arith::IndexCastOp::create(
                              b, dim.getLoc(), b.getIndexType(), length))
                        : Value(arith::ConstantIndexOp::create(b, dim.getLoc(),
@@ -309,20 +332,22 @@ struct RaiseCacheUpdatesPass
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal())
-        raise(function);
+      if (!function.isExternal() && failed(raise(function)))
+        signalPassFailure();
   }
 
-  void raise(func::FuncOp function) {
-    Caches caches = findCaches(function);
+  LogicalResult raise(func::FuncOp function) {
+    Reporter reporter(function, strict);
+    Caches caches = findCaches(function, reporter);
     if (caches.empty())
-      return;
+      return failure(reporter.hasErrors);
     WhyNot whyNot = {whyNotSignature(function, getOperation()), {}};
     if (whyNot.reason.empty())
-      return FunctionRaiser(function).raise(caches.takeVector());
-    for (auto &[argument, cache] : caches)
-      for (const Read &read : cache.reads)
-        reportMissed(function, read, whyNot);
+      FunctionRaiser(function).raise(caches.takeVector());
+    else
+      for (auto &[argument, cache] : caches)
+        reporter.report(cache.reads, whyNot);
+    return failure(reporter.hasErrors);
   }
 };
 

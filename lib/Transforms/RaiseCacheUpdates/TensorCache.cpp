@@ -113,7 +113,9 @@ private:
 bool UseVerifier::isUse(Operation *user, Operation *update) const {
   if (auto dim = dyn_cast<tensor::DimOp>(user)) {
     std::optional<int64_t> axis = dim.getConstantIndex();
-    return axis && (*axis != cache.tokenAxis || cache.grows());
+    auto type = cast<RankedTensorType>(dim.getSource().getType());
+    return axis && (!type.isDynamicDim(*axis) ||
+                    (*axis == cache.tokenAxis && cache.grows()));
   }
   if (!update || user == update)
     return update;
