@@ -26,6 +26,7 @@ void kvq::buildRaisePipeline(OpPassManager &pm,
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass({options.strict}));
+  pm.addPass(createRaiseBuffersPass());
   pm.addPass(createRaiseCacheUpdatesPass({options.strict}));
   pm.addPass(createGiveResultsDestinationsPass());
   pm.addNestedPass<func::FuncOp>(createExpandPowersPass());

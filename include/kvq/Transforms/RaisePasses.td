@@ -88,6 +88,46 @@ def RaiseAttentionPass : Pass<"kvq-raise-attention"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def RaiseBuffersPass : Pass<"kvq-raise-buffers", "::mlir::ModuleOp"> {
+  let summary = "Turns buffers that a model keeps its caches in into tensors";
+  let description = [{
+    A buffer that a function with attention takes, reads as a tensor, and stores an
+    updated tensor in becomes an argument and a result:
+    what `kvq-raise-cache-updates` makes a `!kvq.cache` of. It comes behind
+    `kvq-raise-attention`.
+
+    Of test/Transforms/raise-buffers.mlir, abridged:
+
+    ```mlir
+    func.func @step(%q: …, %kb: memref<1x2x64x32xf32>, …) -> … {
+      %k = bufferization.to_tensor %kb restrict : memref<1x2x64x32xf32> to tensor<1x2x64x32xf32>
+      %k1 = tensor.insert_slice %new into %k[0, 0, %at, 0] …
+      …
+      bufferization.materialize_in_destination %k1 in writable %kb : …
+      return %o : …
+    ```
+    becomes
+    ```mlir
+    func.func @step(%q: …, %k: tensor<1x2x64x32xf32>, …) -> … {
+      %k1 = tensor.insert_slice %new into %k[0, 0, %at, 0] …
+      …
+      %stored = bufferization.materialize_in_destination %k1 in %k : …
+      return %o, %stored : …
+    ```
+
+    Whatever becomes of the tensor, it is stored where the buffer was.
+
+    A buffer stays one, with a missed remark of category `kvq-raise-buffers` at the
+    op that does not fit, where it is read after it is stored to, stored to more than
+    once, or used by another op; where it has strides or a memory space; and so do,
+    without a remark, those of functions without attention, of several blocks, or
+    that are called.
+
+    Numerics: bit-exact.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def RaiseCacheUpdatesPass
     : Pass<"kvq-raise-cache-updates", "::mlir::ModuleOp"> {
   let summary = "Turns tensors that a model keeps its caches in into caches";
@@ -141,6 +181,9 @@ def RaiseCacheUpdatesPass
     is the tensor's. Layers are numbered in the order of the function's attention,
     where arguments have no `kvq.layer` yet. A passed remark says what each cache
     is.
+
+    An updated tensor may be stored in the place of the argument
+    (`bufferization.materialize_in_destination`), as `kvq-raise-buffers` leaves it.
 
     A tensor stays one, with a missed remark of category `kvq-raise-cache-updates` at
     the op that does not fit and names it, where another op makes it than an

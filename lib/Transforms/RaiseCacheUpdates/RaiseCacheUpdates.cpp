@@ -274,6 +274,17 @@ void FunctionRaiser::label(const ReadCache &cache) {
                      number, read.getName().str(), read.layer);
 }
 
+/// An append stays in its place: nothing has to be stored there.
+static void dropStores(const TensorCache &cache, Value cacheValue) {
+  for (Operation *user :
+       llvm::make_early_inc_range(cache.argument.getUsers())) {
+    if (!cache.isStore(user))
+      continue;
+    user->getResult(0).replaceAllUsesWith(cacheValue);
+    user->erase();
+  }
+}
+
 void FunctionRaiser::raise(ReadCache &readCache) {
   const TensorCache &cache = readCache.cache;
   Value current = cache.argument, tokens = length;
@@ -297,6 +308,7 @@ void FunctionRaiser::raise(ReadCache &readCache) {
     replaceReads(readCache, update.updated, current);
     replaceExtents(cache, update.updated, tokens);
   }
+  dropStores(cache, current);
   label(readCache);
   SmallVector<Operation *> replaced;
   for (const CacheUpdate &update : cache.updates)

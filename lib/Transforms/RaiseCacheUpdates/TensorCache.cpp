@@ -9,6 +9,7 @@
 
 #include "../ElementTracing/ElementTracer.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -87,6 +88,13 @@ SmallVector<Value> TensorCache::getValues() const {
   return values;
 }
 
+bool TensorCache::isStore(Operation *op) const {
+  auto store = dyn_cast<bufferization::MaterializeInDestinationOp>(op);
+  return store && store.getDest() == argument &&
+         store.getSource() == getValues().back() &&
+         llvm::all_of(op->getUsers(), llvm::IsaPred<func::ReturnOp>);
+}
+
 namespace {
 
 /// Looks for an op that reads the tensors of a cache and needs tensors.
@@ -145,7 +153,7 @@ LogicalResult UseVerifier::verify(Value value, Operation *update,
                     user->getLoc());
       continue;
     }
-    if (isUse(user, update))
+    if (cache.isStore(user) || isUse(user, update))
       continue;
     if (Operation *other = findOtherUser(user))
       return fail(whyNot,

@@ -37,6 +37,10 @@ struct TensorCache {
   LogicalResult verifyUses(const DenseSet<Operation *> &reads,
                            WhyNot &whyNot) const;
 
+  /// Whether `op` stores the tensor, all updates done, in the argument's place,
+  /// for the function to return.
+  bool isStore(Operation *op) const;
+
   /// The tensors that are the cache: the argument, and after each update.
   SmallVector<Value> getValues() const;
   /// Whether it is told by its extent how many tokens the tensor holds.
