@@ -228,5 +228,5 @@ def test_wrong_names():
 
 def test_keys_before_rope_are_refused(rng):
     choice = Choice(3, "keys", (0, 1), kvq.Format("codes = i8, group = [1, 32], scale = f16, rope = pre"))
-    with pytest.raises(kvq.Error, match="layer 3, keys: expected rope = post, as keys are given after RoPE"):
+    with pytest.raises(kvq.Error, match="layer 3, keys: expected rope = post, as what has turned the keys is not known"):
         find(choice, rng.standard_normal((1, 64, 64), np.float32), np.arange(64))

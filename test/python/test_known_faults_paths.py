@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 
 import attention_paths as paths
 import kvq_mlir as kvq
@@ -239,7 +240,13 @@ def compile_or_refuse(path: Path, mode: Mode, dim: int, q_heads: int, kv_heads: 
         with pytest.raises(kvq.Error, match=f"expected at most {MOST_BYTES}, or a workspace"):
             paths.attend(shaped, mode, q, caches)
         return
-    out, _ = paths.attend(shaped, mode, q, caches)
+    try:
+        out, _ = paths.attend(shaped, mode, q, caches)
+    except kvq.Error as error:
+        # What a GPU's threads share: rows of queries and of outputs, and a group of 32 tokens of both sides, in f32.
+        limit = re.search(r"expected at most (\d+) bytes of scratch in a kernel", str(error))
+        assert mode.chip and limit and 4 * dim * 2 * (q_heads // kv_heads + 32) > int(limit[1]), error
+        return
     paths.check(out, paths.expect(shaped, q, caches), mode.tolerance)
     # Each head's own token, to the bit what is stored there.
     target = rng.integers(0, 20, (2, q_heads, mode.queries))

@@ -24,9 +24,9 @@ def test_site():
         name = "index" if page.name == "README.md" else page.stem
         text = (site / f"{name}.html").read_text(encoding="utf-8")
         assert "<h1" in text and not re.search(r"^ *(<p>)?```", text, re.MULTILINE), page
-    passes = (site / "reference" / "Passes.html").read_text(encoding="utf-8")
+    passes = (site / "reference" / "KVQPasses.html").read_text(encoding="utf-8")
     assert "kvq-fold-scales" in passes and "becomes" in passes
-    assert "kvq.partial_attention" in (site / "reference" / "Dialect.html").read_text(encoding="utf-8")
+    assert "kvq.partial_attention" in (site / "reference" / "KVQDialect.html").read_text(encoding="utf-8")
     assert (site / "files" / "docs" / "examples" / "attend.py.txt").exists()
 
 
