@@ -25,9 +25,11 @@ static llvm::Error cannot(const llvm::Twine &what, std::error_code code) {
 }
 
 ToolFolder::~ToolFolder() {
-  if (!keep && !path.empty())
-    // What is left then does no harm.
-    (void)llvm::sys::fs::remove_directories(path);
+  if (keep || path.empty())
+    return;
+  // What is left then does no harm.
+  [[maybe_unused]] std::error_code code =
+      llvm::sys::fs::remove_directories(path);
 }
 
 llvm::Error ToolFolder::create() {
