@@ -40,6 +40,10 @@ static std::string toFormatText(Attribute format) {
   return inner.str();
 }
 
+static nb::str toStr(StringRef text) {
+  return nb::str(text.data(), text.size());
+}
+
 /// Python's None for a null type.
 static nb::object toTextOrNone(Type type) {
   return type ? nb::object(nb::str(toText(type).c_str())) : nb::none();
@@ -92,19 +96,19 @@ static nb::tuple parseFormat(const std::string &text) {
   fields["rotation"] = format.getRotation() == FormatAttr::kWholeAxis
                            ? nb::object(nb::none())
                            : nb::object(nb::int_(format.getRotation()));
-  fields["rope"] = nb::str(stringifyRopeOrder(format.getRope()).data());
+  fields["rope"] = toStr(stringifyRopeOrder(format.getRope()));
   fields["core"] = toFormatText(cast<FormatAttr>(format.getCore()));
   fields["outer"] = toTextOrNone(format.getOuterScaleType());
   fields["zero"] = toTextOrNone(format.getZero());
   fields["zero_element"] = toTextOrNone(format.getZeroType());
   fields["zero_kind"] =
       format.getZero()
-          ? nb::object(nb::str(stringifyZeroKind(format.getZeroKind()).data()))
+          ? nb::object(toStr(stringifyZeroKind(format.getZeroKind())))
           : nb::none();
   fields["range"] =
       format.isExact()
           ? nb::object(nb::none())
-          : nb::object(nb::str(stringifyRangePolicy(format.getRange()).data()));
+          : nb::object(toStr(stringifyRangePolicy(format.getRange())));
   fields["layout"] =
       format.hasOpenLayout() ? nb::object(nb::str("auto"))
       : format.getLayout()

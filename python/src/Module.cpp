@@ -29,6 +29,8 @@ std::unique_ptr<MLIRContext> python::createContext() {
 
 NB_MODULE(_kvq, module) {
   module.doc() = "The kvq compiler. The package kvq_mlir wraps it.";
+  // Makes the type, in the module.
+  // NOLINTNEXTLINE(bugprone-unused-raii,bugprone-throw-keyword-missing)
   nb::exception<python::Error>(module, "Error", PyExc_ValueError);
   python::bindModuleBuilder(module);
   python::bindCUDA(module);

@@ -30,7 +30,7 @@ static llvm::Error checkAtLeastOne(const cl::opt<int64_t> &option) {
 
 /// Whether GPUs are asked for; headers are for both.
 static bool isForGPU() {
-  switch (emitKind) {
+  switch (emitKind.getValue()) {
   case Emit::LLVM:
   case Emit::Assembly:
   case Emit::Object:
