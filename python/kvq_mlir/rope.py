@@ -45,24 +45,24 @@ class Rope:
         """As `rope_tables`."""
         return rope_tables(positions, dim, self.base)
 
-    def turn(self, x: np.ndarray, first: int = 0) -> np.ndarray:
-        """Rows [..., T, D] of tokens at positions first, first + 1, ..., float32."""
+    def options(self, positions: int, dim: int) -> dict:
+        """What `attention` takes to turn keys of so many positions as it reads them."""
+        return {"rope": self.tables(positions, dim), "rope_style": self.style}
+
+    def turn(self, x: np.ndarray, first: int = 0, sign: int = 1) -> np.ndarray:
+        """Rows [..., T, D] of tokens at positions first, first + 1, ..., float32; with a sign of -1 the other way."""
         cos, sin = (table[first:] for table in self.tables(first + x.shape[-2], x.shape[-1]))
-        return self._turn(x, cos, sin)
+        half, sin = x.shape[-1] // 2, sign * sin
+        pairs = (slice(half), slice(half, None)) if self.style == "half" else (slice(0, None, 2), slice(1, None, 2))
+        left, right = (x[..., channels] for channels in pairs)
+        out = np.empty(x.shape, np.float32)
+        out[..., pairs[0]] = left * cos - right * sin
+        out[..., pairs[1]] = left * sin + right * cos
+        return out
 
     def turn_back(self, x: np.ndarray, first: int = 0) -> np.ndarray:
         """What `turn` made x of."""
-        cos, sin = (table[first:] for table in self.tables(first + x.shape[-2], x.shape[-1]))
-        return self._turn(x, cos, -sin)
-
-    def _turn(self, x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-        half = x.shape[-1] // 2
-        pairs = (slice(half), slice(half, None)) if self.style == "half" else (slice(0, None, 2), slice(1, None, 2))
-        first, second = (x[..., channels] for channels in pairs)
-        out = np.empty(x.shape, np.float32)
-        out[..., pairs[0]] = first * cos - second * sin
-        out[..., pairs[1]] = first * sin + second * cos
-        return out
+        return self.turn(x, first, sign=-1)
 
 
 def rope_on_reading(fmt: Format | Segments, rope: Rope | None, where: str) -> Rope | None:

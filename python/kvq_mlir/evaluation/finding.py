@@ -56,18 +56,18 @@ def find(
     """The tokens x [kv_heads, tokens, dim] of the heads that a choice is about, as queries at positions find them.
 
     given: static ranges and the like, where the format asks for them. rope: what turned keys, for a cache that keeps them
-    as they were before. Raises `Error`, a ValueError, naming layer and side,
-    for what the cache does not take.
+    as they were before. Raises `Error`, a ValueError, naming layer and side, for what the cache does not take.
     """
     where = f"layer {choice.layer}, {choice.side}"
-    stored = stored_rows(choice.format, x, rope, where)
+    turning = rope_on_reading(choice.format, rope, where)
+    stored = x if turning is None else turning.turn_back(x)
     settings = choice.windows | choice.storage | {"side": choice.side, "given": given}
     cache = Cache(1, *x.shape, choice.format, dtype, **settings, name=where)
     mask = None if choice.format.is_exact else quantized_at(choice, positions, x.shape[1])
     saturated = _append(cache, np.ascontiguousarray(stored[None]))
     rebuilt = cache.dequantize()[0]
-    if choice.format.is_before_rope:
-        rebuilt = rope.turn(rebuilt)
+    if turning is not None:
+        rebuilt = turning.turn(rebuilt)
     return Found(Rebuilt(exact(x, dtype), rebuilt, mask), saturated, cache.nbytes)
 
 

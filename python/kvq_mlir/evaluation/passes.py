@@ -89,7 +89,7 @@ class LayerCaches:
     def _attend_block(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, first: int, threads: int) -> np.ndarray:
         options, rope = {}, rope_on_reading(self.keys.format, self._rope, self.keys.name or "keys")
         if rope is not None:
-            options = dict(rope=rope.tables(first + k.shape[2], k.shape[3]), rope_style=rope.style)
+            options = rope.options(first + k.shape[2], k.shape[3])
             k = rope.turn_back(k, first)
         self.keys.append(k, threads=threads)
         self.values.append(v, threads=threads)

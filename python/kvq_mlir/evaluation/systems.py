@@ -13,6 +13,7 @@ from ..bench_timing import interleave, spread
 from ..cache_types import SIDES
 from ..policy import Choice
 from ..report import add_step, make_report, make_sides
+from ..rope import rope_on_reading
 from ..shapes import Shape
 from ..text import InputError
 from ..unfused import UnfusedAttention
@@ -79,10 +80,8 @@ def time_step(
     for kind, count in kinds.items():
         pair = next(pair for pair in pairs if tuple(choice.anywhere() for choice in pair) == kind)
         q, k, v = _filled(recording, pair, concurrency, dtype, given)
-        unfused, options = UnfusedAttention(k, v), {}
-        if k.format.is_before_rope:
-            rope = recording.rope
-            options = dict(rope=rope.tables(recording.tokens, recording.head_dim), rope_style=rope.style)
+        unfused, rope = UnfusedAttention(k, v), rope_on_reading(k.format, recording.rope, k.name)
+        options = {} if rope is None else rope.options(recording.tokens, recording.head_dim)
         calls = {
             "fused": lambda: attention(q, k, v, **options),
             "unfused": lambda: unfused(q, **options),
