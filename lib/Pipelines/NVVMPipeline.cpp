@@ -64,6 +64,7 @@ void kvq::buildNVVMPipeline(OpPassManager &pm,
   AssignSchedulePassOptions schedule;
   schedule.splits = options.splits;
   schedule.tileTokens = options.tileTokens;
+  schedule.queryTile = options.queryTile;
   // Tiles stay codes: a block's workgroup memory does not hold ones of f32
   // beside the state of its rows.
   RowSchedule rows = {options.queryTile, /*dequantizeRows=*/0, kGPURowChannels};

@@ -99,7 +99,7 @@ getScheduleOptions(const kvq::TilePipelineOptions &options) {
   return {options.splits,   options.tileTokens, options.headsInside,
           options.prefetch, options.threads,    options.vectorWidth,
           options.l1Bytes,  options.l2Bytes,    options.schedules,
-          options.cpu};
+          options.cpu,      options.queryTile};
 }
 
 void kvq::buildCPUPipeline(OpPassManager &pm,

@@ -8,7 +8,7 @@
 // and the cost model for what it leaves open.
 // CHECK: schedule = #kvq.schedule<tile = 16, splits = 3, heads_inside = 0, vector_width = 4, prefetch = 1>
 // GIVEN: schedule = #kvq.schedule<tile = 16, splits = 2, heads_inside = 0, vector_width = 4, prefetch = 1>
-// OTHER: schedule = #kvq.schedule<tile = 64,
+// OTHER: schedule = #kvq.schedule<tile = 32,
 
 // So do pipelines: with vectors of four, as the entry says, and not of eight.
 // RUN: kvq-opt %t/op.mlir "-kvq-tile-pipeline=schedules=%t/good.json cpu=znver3" | FileCheck %s --check-prefix=PIPELINE
@@ -37,6 +37,8 @@
 
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=splits=-1 2>&1 | FileCheck %s --check-prefix=SPLITS
 // SPLITS: error: kvq-assign-schedule: expected splits from 0 to 1024, got -1
+// RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=query-tile=4097 2>&1 | FileCheck %s --check-prefix=QUERIES
+// QUERIES: error: kvq-assign-schedule: expected query-tile from 0 to 4096, got 4097
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=tile-tokens=257 2>&1 | FileCheck %s --check-prefix=TILE
 // TILE: error: kvq-assign-schedule: expected tile-tokens from 0 to 256, got 257
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=threads=0 2>&1 | FileCheck %s --check-prefix=THREADS

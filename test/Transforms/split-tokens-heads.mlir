@@ -22,11 +22,11 @@
 
 // As many tokens as a quarter of the second cache holds of all heads.
 // SCHEDULE: func.func @inside
-// SCHEDULE: schedule = #kvq.schedule<tile = 64, splits = 1, heads_inside = 128, prefetch = 1>
+// SCHEDULE: schedule = #kvq.schedule<tile = 32, splits = 1, heads_inside = 128, prefetch = 1>
 // SCHEDULE: func.func @chosen
-// SCHEDULE: schedule = #kvq.schedule<tile = 64, splits = 1, heads_inside = 64, prefetch = 1>
+// SCHEDULE: schedule = #kvq.schedule<tile = 32, splits = 1, heads_inside = 96, prefetch = 1>
 // SMALL: func.func @chosen
-// SMALL: heads_inside = 64,
+// SMALL: heads_inside = 32,
 func.func @inside(%q: tensor<2x32x1x128xf32>, %r: !r, %n: tensor<2xi64>) -> tensor<2x32x1x128xf32> {
   %o = kvq.attention ins(%q, %r, %r : tensor<2x32x1x128xf32>, !r, !r) lengths(%n : tensor<2xi64>)
       outs(%q : tensor<2x32x1x128xf32>) {scale = 1.0 : f32, schedule = #kvq.schedule<heads_inside = 128>}

@@ -225,7 +225,7 @@ def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
     becomes
     ```mlir
     %o = kvq.attention ins(%q, %k, %v : tensor<1x8x1x128xf32>, !c, !c) …
-        {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 64, splits = 8, heads_inside = 0, prefetch = 1>} -> …
+        {scale = 1.0 : f32, schedule = #kvq.schedule<tile = 32, splits = 8, heads_inside = 0, prefetch = 1>} -> …
     ```
 
     Errors: options out of bounds, a file that cannot be read, is none that `tune`
@@ -255,7 +255,10 @@ def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
     Option<"file", "file", "std::string", /*default=*/"\"\"",
            "Schedules that tune has written">,
     Option<"cpu", "cpu", "std::string", /*default=*/"\"\"",
-           "Processor, as LLVM names it, whose entries of the file hold">
+           "Processor, as LLVM names it, whose entries of the file hold">,
+    Option<"queryTile", "query-tile", "int64_t", /*default=*/"1",
+           "Query tokens in a work item, as kvq-split-tokens has them (0: by how "
+           "many there are)">
   ];
   let dependentDialects = ["::mlir::kvq::KVQDialect"];
 }

@@ -38,14 +38,16 @@ struct TokenWork {
   int64_t scratchBytes;
 };
 
-/// That of an op over caches.
-TokenWork getTokenWork(AttentionOp op);
+/// That of an op over caches, with so many query rows.
+TokenWork getTokenWork(AttentionOp op, int64_t rows);
 
 /// The splits for so many work items of so many tokens each.
 int64_t chooseSplits(int64_t items, int64_t tokens, int64_t threads);
 
-/// Tile, splits and prefetch distance of an op over caches.
-ScheduleAttr chooseSchedule(AttentionOp op, const MachineModel &machine);
+/// Tile, splits and prefetch distance of an op over caches. `queryTile`: query
+/// tokens of a work item, 0 for as many as there are.
+ScheduleAttr chooseSchedule(AttentionOp op, const MachineModel &machine,
+                            int64_t queryTile = 1);
 
 //===----------------------------------------------------------------------===//
 // Schedules that were found by measuring

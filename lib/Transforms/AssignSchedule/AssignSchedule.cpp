@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kvq/Transforms/Passes.h"
+#include "kvq/Transforms/QueryTile.h"
 #include "kvq/Transforms/Schedules.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -51,6 +52,7 @@ LogicalResult AssignSchedulePass::verifyOptions(MLIRContext *context) {
         std::tuple("heads-inside", &headsInside, -1,
                    ScheduleAttr::kMostHeadsInside),
         std::tuple("prefetch", &prefetch, -1, ScheduleAttr::kMostPrefetch),
+        std::tuple("query-tile", &queryTile, 0, kMostQueryTokens),
         std::tuple("threads", &threads, 1, kMany),
         std::tuple("l1-bytes", &l1Bytes, 1, kMany),
         std::tuple("l2-bytes", &l2Bytes, 1, kMany)})
@@ -83,8 +85,8 @@ LogicalResult AssignSchedulePass::initialize(MLIRContext *context) {
 
 /// All that the options, the file and the model say, each before the next.
 ScheduleAttr AssignSchedulePass::choose(AttentionOp op) {
-  ScheduleAttr chosen =
-      chooseSchedule(op, {threads, vectorWidth, l1Bytes, l2Bytes});
+  ScheduleAttr chosen = chooseSchedule(
+      op, {threads, vectorWidth, l1Bytes, l2Bytes}, queryTile);
   if (schedules)
     if (ScheduleAttr found = schedules->find(cpu, threads, getScheduleKey(op)))
       chosen = found.withDefaults(chosen);

@@ -23,6 +23,10 @@ namespace {
 /// A tile's own work, maxima and the like, is about that of two tokens: below
 /// 4 % with so many.
 constexpr int64_t kTileTokens = 64;
+/// With fewer rows of the query than so many most time goes to reading, of keys
+/// and of values in turn: shorter turns overlap more.
+constexpr int64_t kManyRows = 8;
+constexpr int64_t kTileTokensOfFewRows = 32;
 /// With fewer it is what most time goes to.
 constexpr int64_t kLeastTileTokens = 16;
 /// A split of fewer tokens is not worth the merge.
@@ -67,10 +71,9 @@ static int64_t getScratchPerToken(CacheType cache) {
   return bytes;
 }
 
-TokenWork kvq::getTokenWork(AttentionOp op) {
+TokenWork kvq::getTokenWork(AttentionOp op, int64_t rows) {
   auto key = cast<CacheType>(op.getKey().getType());
   auto value = cast<CacheType>(op.getValue().getType());
-  int64_t rows = op.getGroupSize();
   int64_t channels = op.getQuery().getType().getDimSize(3) +
                      op.getInit().getType().getDimSize(3);
   TokenWork work;
@@ -86,10 +89,25 @@ TokenWork kvq::getTokenWork(AttentionOp op) {
 // Choices
 //===----------------------------------------------------------------------===//
 
+/// Tokens that lie in a tile of the layout on either side, 1 where they lie in
+/// rows.
+static int64_t getLayoutTile(AttentionOp op) {
+  int64_t tile = 1;
+  for (Value side : {op.getKey(), op.getValue()})
+    for (CacheType segment :
+         cast<CacheType>(side.getType()).getSegmentCaches())
+      tile = std::max(tile, segment.getTileOrder().tokens);
+  return tile;
+}
+
 /// The scratch of a tile leaves a quarter of the first cache to what streams
 /// through it.
-static int64_t chooseTile(const TokenWork &work, const MachineModel &machine) {
-  int64_t tile = kTileTokens;
+static int64_t chooseTile(AttentionOp op, int64_t rows, const TokenWork &work,
+                          const MachineModel &machine) {
+  // A part of a layout's tile is read row by row.
+  int64_t tile = rows < kManyRows && getLayoutTile(op) <= kTileTokensOfFewRows
+                     ? kTileTokensOfFewRows
+                     : kTileTokens;
   while (tile > kLeastTileTokens &&
          tile * work.scratchBytes > machine.l1Bytes / 4 * 3)
     tile /= 2;
@@ -159,11 +177,21 @@ static int64_t getTokens(AttentionOp op) {
   return tokens;
 }
 
-ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine) {
-  TokenWork work = getTokenWork(op);
+/// Query rows of a work item; `queryTile` as of `chooseSchedule`.
+static int64_t getItemRows(AttentionOp op, int64_t queryTile) {
+  auto query = op.getQuery().getType();
+  if (queryTile == 0)
+    queryTile = query.isDynamicDim(2) ? 1 : query.getDimSize(2);
+  return op.getGroupSize() * queryTile;
+}
+
+ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine,
+                                 int64_t queryTile) {
+  int64_t rows = getItemRows(op, queryTile);
+  TokenWork work = getTokenWork(op, rows);
   auto query = op.getQuery().getType();
   auto key = cast<CacheType>(op.getKey().getType());
-  int64_t tile = chooseTile(work, machine);
+  int64_t tile = chooseTile(op, rows, work, machine);
   int64_t headsInside = chooseHeadsInside(op, work, tile, machine);
   int64_t items = key.getBatch() * (headsInside == 0 ? key.getHeads() : 1) *
                   (query.isDynamicDim(2) ? 1 : query.getDimSize(2));
