@@ -16,7 +16,7 @@ CHIPS = ("sm_90a", "sm_100a", "sm_120a")
 KINDS = ("exact", "i8", "i8 biased", "f8E4M3FN", "i4", "i2")
 PLACES = {"rows": {}, "heads": {"token_major": True}} | {f"pages of {n}": {"page": n} for n in (16, 32, 64)}
 # Steps that are known to be whole have their next one there, too: a warp's second from about 640 tokens of 128 channels on.
-LENGTHS = (1, 64, 320, 640, 641, 900, 1153)
+LENGTHS = (1, 64, 320, 640, 641, 900, 1153, 1665)
 
 
 def draw_devices(rng):

@@ -173,6 +173,7 @@ LIMITS = {
     "i8, per token, bias / i8, per token, bias, fragments": (1.2, 1.5),
     "i8, per token / i8, per token, fragments": (1.4, 1.72),
     "i4, per token / i4, per token, fragments": (2.45, 3.05),
+    "i2, per token / i2, per token, fragments": (4.75, 6),
     "ui4, per channel of 64 tokens / i4, per token": (2.93, 3.6),
     "ui4, per channel of 32 tokens / i4, per token": (3.6, 4.6),
 }
@@ -195,7 +196,8 @@ def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
     for kernel in step["attention"]:
         assert kernel["hot_per_32_bytes"] <= hot and kernel["whole_per_32_bytes"] <= whole, kernel
         assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
-        assert kernel["loop_bytes"] <= 16 * 1024 and kernel["bytes_in_flight"] >= 24 * 1024, kernel
+        assert kernel["loop_bytes"] <= 16 * 1024, kernel
+        assert kernel["bytes_in_flight"] >= (64 if kernel["gpu"] == "H200" else 24) * 1024, kernel
         assert kernel["narrow_loads"] <= 3, kernel  # the pages of keys, of their scales and of values
 
 

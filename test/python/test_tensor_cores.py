@@ -313,8 +313,9 @@ def test_long_contexts_have_no_bias(name, rng):
     if name in ("i2", "i4"):  # weights that are almost equal: nearly all of the output cancels
         alike, _ = paths.attend(path, paths.Mode(chip="sm_80"), q / 10, caches)
         error = relative_l2(alike[0], paths.expect(path, q / 10, caches)[0])
-        print(f"with almost equal weights {error:.2e}")
-        assert error <= 3e-2
+        half = paths.half_errors(q / 10, caches, path)[0]
+        print(f"with almost equal weights {error:.2e}, of f16 {half:.2e}")
+        assert error <= 2e-3
 
     # Equal weights, values around 1.
     ones = np.full((1, 1, 1, tokens, dim), 1, np.float16)
@@ -322,6 +323,18 @@ def test_long_contexts_have_no_bias(name, rng):
     out, _ = paths.attend(path, paths.Mode(chip="sm_80"), 0 * q, caches)
     expected = paths.held(caches)[1][0].mean(axis=1)
     assert relative_l2(out[0, :, 0], np.broadcast_to(expected, out[0, :, 0].shape)) <= 1e-4
+
+
+@pytest.mark.parametrize("copies", kvq.devices.COPIES)
+@pytest.mark.parametrize("names", [("i2", "i2"), ("ui4 by channel", "i4"), ("i2", "i2 in fragments of 64")])
+def test_short_steps_are_copied_two_ahead(names, copies, rng):
+    """Long enough that slots of the ring, five of them, come around in whole steps."""
+    k, v = draw_pair(rng, names, [1800, int(rng.integers(900, 1400))], 1, 128)
+    q = rng.standard_normal((2, int(rng.choice([4, 8])), 1, 128)).astype(np.float32)
+    chips = ("sm_80", "sm_90a") if copies == "async" else ("sm_90a", "sm_100a")
+    chip, order = str(rng.choice(chips)), str(rng.choice(ORDERS))
+    print(f"K {k.compiled.type}; V {v.compiled.type}; {chip}, {order}")
+    check(q, k, v, kvq.Emulator(chip, order, seed=int(rng.integers(1 << 32)), copies=copies), {}, splits=1)
 
 
 def test_orders_change_nothing(rng):

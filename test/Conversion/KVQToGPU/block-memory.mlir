@@ -43,3 +43,39 @@ func.func @meanwhile(%q: memref<4x64xf32>, %c: memref<1x2x128x64xi8>, %s: memref
   }
   return
 }
+
+// Steps of few bytes are copied two ahead, where a block's memory has room for
+// five slots in a third of it: waits leave three groups of copies.
+
+#i2 = #kvq.format<codes = i2, group = [1, *], scale = f16>
+!narrow = !kvq.cache<1x2x128x128xf16, #i2>
+
+// CHECK-LABEL: func.func @two_ahead(
+// CHECK:         gpu.launch {{.*}} dynamic_shared_memory_size
+// CHECK:         nvvm.cp.async.wait.group 3
+// CHECK-LABEL: func.func @one_ahead(
+// CHECK:         gpu.launch {{.*}} dynamic_shared_memory_size
+// CHECK:         nvvm.cp.async.wait.group 1
+func.func @two_ahead(%q: memref<4x128xf32>, %c: memref<1x2x128x32xi8>, %s: memref<1x2x128x1xf16>, %m: memref<4xf32>,
+                     %i: index) {
+  scf.forall (%b) in (2) {
+    kvq.block_attention ins(%q : memref<4x128xf32>) keys(%c, %s : memref<1x2x128x32xi8>, memref<1x2x128x1xf16>)
+        values(%c, %s : memref<1x2x128x32xi8>, memref<1x2x128x1xf16>) at [%i, %i] tokens [%i to %i]
+        outs(%q, %m, %m : memref<4x128xf32>, memref<4xf32>, memref<4xf32>)
+        {key_type = !narrow, value_type = !narrow, key_region = #kvq.region<codes>,
+         value_region = #kvq.region<codes>, shared_bytes = 166912}
+  }
+  return
+}
+
+func.func @one_ahead(%q: memref<4x128xf32>, %c: memref<1x2x128x32xi8>, %s: memref<1x2x128x1xf16>, %m: memref<4xf32>,
+                     %i: index) {
+  scf.forall (%b) in (2) {
+    kvq.block_attention ins(%q : memref<4x128xf32>) keys(%c, %s : memref<1x2x128x32xi8>, memref<1x2x128x1xf16>)
+        values(%c, %s : memref<1x2x128x32xi8>, memref<1x2x128x1xf16>) at [%i, %i] tokens [%i to %i]
+        outs(%q, %m, %m : memref<4x128xf32>, memref<4xf32>, memref<4xf32>)
+        {key_type = !narrow, value_type = !narrow, key_region = #kvq.region<codes>,
+         value_region = #kvq.region<codes>, shared_bytes = 101376}
+  }
+  return
+}

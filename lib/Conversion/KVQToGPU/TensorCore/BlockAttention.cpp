@@ -53,37 +53,59 @@ void ColumnState::unpack(ValueRange values) {
 }
 
 SmallVector<Value> WarpState::pack() const {
-  SmallVector<Value> values = {keySlot, valueSlot, freeSlot};
-  for (Value page : {keyPage, valuePage})
-    if (page)
-      values.push_back(page);
+  SmallVector<Value> values(slots.begin(), slots.end());
+  llvm::append_range(values, keyPages);
+  llvm::append_range(values, valuePages);
   for (const ColumnState &tile : tiles)
     llvm::append_range(values, tile.pack());
   return values;
 }
 
 void WarpState::unpack(ValueRange values) {
-  auto take = [&](Value &value) {
-    value = values.front();
-    values = values.drop_front();
+  auto take = [&](MutableArrayRef<Value> some) {
+    llvm::copy(values.take_front(some.size()), some.begin());
+    values = values.drop_front(some.size());
   };
-  for (Value *slot : {&keySlot, &valueSlot, &freeSlot})
-    take(*slot);
-  for (Value *page : {&keyPage, &valuePage})
-    if (*page)
-      take(*page);
+  take(slots);
+  take(keyPages);
+  take(valuePages);
   size_t perTile = values.size() / tiles.size();
   for (auto [i, tile] : llvm::enumerate(tiles))
     tile.unpack(values.slice(i * perTile, perTile));
 }
 
+/// To the next step, while `ahead` is on its way: its keys are in what was the
+/// free slot, its values in that of the step's keys.
+void WarpState::advance(const Step &ahead) {
+  std::rotate(slots.begin(), slots.begin() + 2, slots.end());
+  addPages(ahead);
+  for (auto *pages : {&keyPages, &valuePages})
+    if (!pages->empty())
+      pages->erase(pages->begin());
+}
+
+void WarpState::addPages(const Step &step) {
+  if (step.keyPage)
+    keyPages.push_back(step.keyPage);
+  if (step.valuePage)
+    valuePages.push_back(step.valuePage);
+}
+
+/// The step at `begin`, whose pages are known.
+Step WarpState::getStep(Value begin, StepKind kind) const {
+  auto getPage = [](ArrayRef<Value> pages) {
+    return pages.empty() ? Value() : pages.front();
+  };
+  return {begin, kind, getPage(keyPages), getPage(valuePages)};
+}
+
 /// The state before the first step.
 WarpState BlockEmitter::createState() {
   WarpState state;
-  Value slots = w.add(ring, w.mul(warp, kWarpSlots * plan.getSlotBytes()));
-  state.keySlot = slots;
-  state.valueSlot = w.add(slots, plan.getSlotBytes());
-  state.freeSlot = w.add(slots, 2 * plan.getSlotBytes());
+  int64_t slots = plan.getWarpSlots(), bytes = plan.getSlotBytes();
+  Value first = w.add(ring, w.mul(warp, slots * bytes));
+  for (int64_t slot = 0; slot != slots; ++slot)
+    state.slots.push_back(w.add(first, slot * bytes));
   Value zero = w.f32(0);
   ColumnState empty;
   empty.shift.fill(zero);
@@ -104,18 +126,18 @@ WarpState BlockEmitter::createState() {
 //===----------------------------------------------------------------------===//
 
 WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
-  Step next =
-      createStep(w.add(step.begin, kBlockWarps * plan.stepTokens), step.kind);
+  Step ahead =
+      createStep(w.add(step.begin, plan.depth * plan.getStride()), step.kind);
   // Ahead of time where that counts; otherwise it would only hold registers.
   TokenScales valueScales;
   if (step.kind == StepKind::Whole)
     valueScales = loadScales(value, step);
   // Values of this step are still on their way when its keys are here.
-  awaitCopies(key, step, state.keySlot);
-  copyStep(key, next, state.freeSlot);
+  awaitCopies(key, step, state.getKeySlot());
+  copyStep(key, ahead, state.slots.back());
   SmallVector<Scores> scores = emitScores(state, step);
-  awaitCopies(value, step, state.valueSlot);
-  copyStep(value, next, state.keySlot);
+  awaitCopies(value, step, state.getValueSlot());
+  copyStep(value, ahead, state.getKeySlot());
   if (step.kind == StepKind::Partial) {
     valueScales = loadGuardedScales(value, step, 0, plan.getLaneTokens());
     for (auto [tile, of] : llvm::zip_equal(tiles, scores))
@@ -128,10 +150,7 @@ WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
     emitPartialValues(state, step, probabilities);
   else
     emitValues(state, probabilities);
-  std::tie(state.keySlot, state.valueSlot, state.freeSlot) =
-      std::tuple(state.freeSlot, state.keySlot, state.valueSlot);
-  state.keyPage = next.keyPage;
-  state.valuePage = next.valuePage;
+  state.advance(ahead);
   return state;
 }
 
@@ -139,18 +158,17 @@ WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
 WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
                                  StepKind kind) {
   WarpState after = state;
-  after.unpack(w.buildFor(
-      first, last, w.i32(kBlockWarps * plan.stepTokens), state.pack(),
-      [&](Value stepBegin, ValueRange carried) {
-        WarpState inside = state;
-        inside.unpack(carried);
-        inside = emitStep({stepBegin, kind, inside.keyPage, inside.valuePage},
-                          inside);
-        // Few steps; whole ones leave it to the rounds.
-        if (kind == StepKind::Partial)
-          takeOffsetsOff(inside);
-        return inside.pack();
-      }));
+  after.unpack(w.buildFor(first, last, w.i32(plan.getStride()), state.pack(),
+                          [&](Value stepBegin, ValueRange carried) {
+                            WarpState inside = state;
+                            inside.unpack(carried);
+                            inside = emitStep(inside.getStep(stepBegin, kind),
+                                              inside);
+                            // Few steps; whole ones leave it to the rounds.
+                            if (kind == StepKind::Partial)
+                              takeOffsetsOff(inside);
+                            return inside.pack();
+                          }));
   return after;
 }
 
@@ -190,15 +208,15 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
   // The narrower codes are, the larger are offsets beside them.
   const StoredElement &element = plan.value.element;
   int64_t roundSteps = element.isExact() ? 8 : element.bits;
-  int64_t stride = kBlockWarps * plan.stepTokens;
+  int64_t stride = plan.getStride();
   int64_t roundTokens = roundSteps * stride;
   auto roundUp = [&](Value tokens, int64_t multiple) { // 0 below 0
     Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
     return w.sub(sum, w.remUnsigned(sum, multiple));
   };
   Value wholeFirst = w.add(first, roundUp(w.sub(common.begin, first), stride));
-  // The step after a whole one is whole, too.
-  Value wholeEnd = w.add(common.end, 1 - stride - plan.stepTokens);
+  // Those that are copied during a whole step are whole, too.
+  Value wholeEnd = w.add(common.end, 1 - plan.depth * stride - plan.stepTokens);
   Value wholeTokens = roundUp(w.sub(wholeEnd, wholeFirst), stride);
   Value wholeLast = w.add(wholeFirst, wholeTokens);
   Value lastRound = w.add(wholeFirst, roundUp(wholeTokens, roundTokens));
@@ -292,11 +310,13 @@ void BlockEmitter::emitRows(Value firstRow) {
   first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
   first = w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
   WarpState state = createState();
-  Step step = createStep(first, StepKind::Partial);
-  state.keyPage = step.keyPage;
-  state.valuePage = step.valuePage;
-  copyStep(key, step, state.keySlot);
-  copyStep(value, step, state.valueSlot);
+  for (int64_t i = 0; i != plan.depth; ++i) {
+    Step step =
+        createStep(w.add(first, i * plan.getStride()), StepKind::Partial);
+    state.addPages(step);
+    copyStep(key, step, state.slots[2 * i]);
+    copyStep(value, step, state.slots[2 * i + 1]);
+  }
   state = emitSteps(first, state);
   for (auto [tile, of] : llvm::zip_equal(tiles, state.tiles))
     emitMerge(of, tile.firstRow);

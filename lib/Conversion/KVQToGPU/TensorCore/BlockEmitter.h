@@ -33,8 +33,8 @@ struct TokenScales {
   PerToken scales, zeros;
 };
 
-/// Whether all tokens of a step, and of the next one, are there and seen by all
-/// columns, or nothing is known of them.
+/// Whether all tokens of a step, and of the one that is copied meanwhile, are
+/// there and seen by all columns, or nothing is known of them.
 enum class StepKind { Whole, Partial };
 
 /// Tokens that a query token sees, beside the first ones of a window.
@@ -64,7 +64,7 @@ struct ColumnState {
   SmallVector<FragmentC> acc;
   /// For each group of values, the sums of probabilities times scales, as they
   /// are rounded, times `getSummedOffset`: what offsets of codes are taken off
-  /// with. All rows are the same.
+  /// with. Rows g are the first plane's, rows g + 8 the second's.
   SmallVector<FragmentC> rounded;
   /// The lane's part of the same sums before they are rounded, where they are
   /// to f8E4M3FN.
@@ -76,14 +76,19 @@ struct ColumnState {
 
 /// What a warp carries from step to step.
 struct WarpState {
-  /// Slots of the ring, i32 addresses: with the keys of the step, with its
-  /// values, and the free one.
-  Value keySlot, valueSlot, freeSlot;
-  /// Of paged caches the pages of the step.
-  Value keyPage, valuePage;
+  /// Slots of the ring, i32 addresses: with the keys and the values of each
+  /// step that is there or on its way, and the free one.
+  SmallVector<Value, 3> slots;
+  /// Of paged caches the pages of these steps.
+  SmallVector<Value, 1> keyPages, valuePages;
   /// Of each tile of columns.
   SmallVector<ColumnState, 1> tiles;
 
+  Value getKeySlot() const { return slots[0]; }
+  Value getValueSlot() const { return slots[1]; }
+  Step getStep(Value begin, StepKind kind) const;
+  void addPages(const Step &step);
+  void advance(const Step &ahead);
   SmallVector<Value> pack() const;
   void unpack(ValueRange values);
 };
@@ -234,7 +239,8 @@ private:
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
   static double getOffset(const StoredElement &element, int64_t plane);
-  static double getSummedOffset(const StoredElement &element);
+  static double getSummedOffset(const StoredElement &element, int64_t plane);
+  void addOffsets(FragmentC &sums, const FragmentB &probabilities);
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(Value firstRow, const Step *step);

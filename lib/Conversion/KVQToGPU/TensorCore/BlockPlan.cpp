@@ -242,6 +242,10 @@ static std::string planElement(SidePlan &side) {
     side.center = ((1 << element.bits) - 1) / 2.0;
   element.bias =
       format.hasSignedCodes() ? 1 << (element.bits - 1) : side.center;
+  // What 2-bit codes are off by would be a thousand times what they say, too
+  // much for sums over a long context. The scores of keys are short sums.
+  if (!side.isKey && element.bits == 2)
+    element.firstBit = 2;
   side.rowBytes = side.getChannels() * element.bits / 8;
   if (!side.foldsIntoQuery())
     side.groups =
@@ -299,10 +303,9 @@ SlotLayout BlockPlan::getSlotLayout(const SidePlan &side) const {
 }
 
 int64_t BlockPlan::getSharedBytes() const {
-  int64_t rings = kBlockWarps * kWarpSlots * getSlotBytes();
   // Accumulators and the state of all warps.
   int64_t merge = kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
-  return std::max(rings, merge);
+  return std::max(getRingBytes(), merge);
 }
 
 /// Whether reading a side takes an instruction that not all chips have.
@@ -348,11 +351,12 @@ int64_t BlockPlan::countColumnTiles(int64_t rows) const {
   return llvm::divideCeil(tiles, llvm::divideCeil(tiles, most));
 }
 
+static bool isWindow(const SidePlan &side) {
+  return side.region != TokenRegion::Codes;
+}
+
 /// Steps in the order of preference.
 std::array<int64_t, 3> BlockPlan::getStepLengths() const {
-  auto isWindow = [](const SidePlan &side) {
-    return side.region != TokenRegion::Codes;
-  };
   // Exact windows are short, and their rings are not to keep other blocks away.
   if (isWindow(key) || isWindow(value))
     return {16, 32, 64};
@@ -361,6 +365,19 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   if (columnTiles > 1 && columnTiles * getTileRegisters() > kMostRegisters)
     return {32, 16, 64};
   return {64, 32, 16};
+}
+
+/// Steps of few bytes are copied further ahead, so that as many are on their
+/// way, unless that keeps a third block away.
+void BlockPlan::chooseDepth(int64_t sharedBytes) {
+  // With two blocks 64 KiB of a multiprocessor.
+  constexpr int64_t kWarpBytesAhead = 8 << 10, kMostDepth = 2;
+  int64_t stepBytes = stepTokens * (key.rowBytes + value.rowBytes);
+  if (isWindow(key) || isWindow(value) || stepBytes >= kWarpBytesAhead)
+    return;
+  depth = kMostDepth;
+  if (3 * getRingBytes() > sharedBytes)
+    depth = 1;
 }
 
 std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
@@ -432,8 +449,10 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
   for (int64_t tokens : plan.getStepLengths()) {
     plan.stepTokens = tokens;
     if (plan.getSharedBytes() <= work.sharedBytes && fitsPages(tokens) &&
-        fitsLanes(tokens))
+        fitsLanes(tokens)) {
+      plan.chooseDepth(work.sharedBytes);
       return plan;
+    }
   }
   whyNot = "no step of 16 to 64 tokens fits the block's memory, the pages and "
            "the tiles";

@@ -31,8 +31,6 @@ inline constexpr int64_t kBlockWarps = 4;
 inline constexpr int64_t kFragmentRows = 8;
 /// Tokens of a fragment.
 inline constexpr int64_t kFragmentTokens = 16;
-/// Slots of a warp: keys and values of the step that it is at, and a free one.
-inline constexpr int64_t kWarpSlots = 3;
 
 /// How the stored elements of a 32-bit word become pairs of f16, or are pairs
 /// of bf16.
@@ -49,6 +47,9 @@ struct StoredElement {
   };
   Kind kind = Kind::Integer;
   unsigned bits = 0;
+  /// Where the first plane's codes are moved to in each half of a word: the
+  /// further up, the less they are off by.
+  unsigned firstBit = 0;
   /// Whether codes are two's complement, so that their sign is flipped first.
   bool flipsSign = false;
   /// How much what is then there is above the code, or above what is summed in
@@ -185,12 +186,16 @@ struct BlockPlan {
   SmallVector<KeyStep> keySteps;
   SmallVector<ValueStep> valueSteps;
   int64_t stepTokens = 0;
+  /// Steps whose keys and values are there or on their way at once.
+  int64_t depth = 1;
   /// Tiles of `kFragmentRows` query rows that codes are unpacked once for.
   int64_t columnTiles = 1;
   /// Steps are counted from this token on.
   int64_t firstToken = 0;
 
   int64_t getFragments() const { return stepTokens / kFragmentTokens; }
+  /// Tokens from a step of a warp to its next one.
+  int64_t getStride() const { return kBlockWarps * stepTokens; }
   /// Tokens of a lane in a step.
   int64_t getLaneTokens() const { return 2 * getFragments(); }
   SlotLayout getSlotLayout(const SidePlan &side) const;
@@ -201,6 +206,11 @@ struct BlockPlan {
                     getSlotLayout(value).getBytes());
   }
   int64_t getSlotBytes() const { return getBarrierOffset() + 16; }
+  /// Slots of a warp: keys and values of `depth` steps, and a free one.
+  int64_t getWarpSlots() const { return 2 * depth + 1; }
+  int64_t getRingBytes() const {
+    return kBlockWarps * getWarpSlots() * getSlotBytes();
+  }
   bool convertsFP8() const;
   /// Whether the query and scales that are folded into it are multiplied as
   /// pairs of f16, as they are stored.
@@ -219,6 +229,7 @@ private:
   int64_t getTileRegisters() const;
   int64_t countColumnTiles(int64_t rows) const;
   std::array<int64_t, 3> getStepLengths() const;
+  void chooseDepth(int64_t sharedBytes);
 };
 
 } // namespace mlir::kvq

@@ -65,25 +65,29 @@ void BlockEmitter::beginBulkCopies(const WarpState &state) {
   w.fenceForBulkCopies();
   w.syncWarp();
   emitByOneLane([&] {
-    for (Value slot : {state.keySlot, state.valueSlot, state.freeSlot})
+    for (Value slot : state.slots)
       w.initBarrier(slot, barrier);
     // Values are in phases of the second parity.
-    w.arrive(state.keySlot, barrier);
-    w.arrive(state.valueSlot, barrier);
-    w.arrive(state.valueSlot, barrier);
+    for (int64_t step = 0; step != plan.depth; ++step) {
+      w.arrive(state.slots[2 * step], barrier);
+      w.arrive(state.slots[2 * step + 1], barrier);
+      w.arrive(state.slots[2 * step + 1], barrier);
+    }
     w.fenceForBulkCopies();
   });
   w.syncWarp();
 }
 
-/// Before steps that lanes copy: the keys and values of the next step are
+/// Before steps that lanes copy: the keys and values of the next steps are
 /// there, and mbarriers are memory again.
 void BlockEmitter::endBulkCopies(const WarpState &state) {
-  awaitBulkCopies(key, state.keySlot);
-  awaitBulkCopies(value, state.valueSlot);
+  for (int64_t step = 0; step != plan.depth; ++step) {
+    awaitBulkCopies(key, state.slots[2 * step]);
+    awaitBulkCopies(value, state.slots[2 * step + 1]);
+  }
   w.syncWarp();
   emitByOneLane([&] {
-    for (Value slot : {state.keySlot, state.valueSlot, state.freeSlot})
+    for (Value slot : state.slots)
       w.invalidateBarrier(slot, plan.getBarrierOffset());
   });
   w.syncWarp();

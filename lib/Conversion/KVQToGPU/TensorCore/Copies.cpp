@@ -255,14 +255,15 @@ void BlockEmitter::copyStep(const SideRows &side, const Step &step,
   w.commitCopies();
 }
 
-/// Waits for the keys of a step, then for its values, which are started before
-/// the next step's copies of the other side.
+/// Waits for the keys of a step, then for its values. Copies that were started
+/// later are its values, both sides of steps between, and keys of the step
+/// ahead.
 void BlockEmitter::awaitCopies(const SideRows &side, const Step &step,
                                Value slot) {
   if (copiesInBulk && step.kind == StepKind::Whole)
     awaitBulkCopies(side, slot);
   else
-    w.waitForCopies(1);
+    w.waitForCopies(2 * plan.depth - 1);
   w.syncWarp();
 }
 

@@ -98,7 +98,7 @@ void BlockEmitter::emitFP8Values(WarpState &state,
     bool isPair = first + 1 != plan.getFragments();
     SmallVector<ValueWords> words;
     for (int64_t fragment = first; fragment <= first + isPair; ++fragment)
-      words.push_back(loadValueWords(state.valueSlot, fragment, part));
+      words.push_back(loadValueWords(state.getValueSlot(), fragment, part));
     SmallVector<SmallVector<FragmentB>> columns; // of each tile and group
     for (auto [t, ofTile] : llvm::enumerate(probabilities)) {
       auto &ofGroups = columns.emplace_back();

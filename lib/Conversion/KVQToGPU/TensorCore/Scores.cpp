@@ -134,7 +134,7 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
                           : tile.query);
   SmallVector<Scores> scores(tiles.size());
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
-    auto dots = emitDots(state.keySlot, queries, fragment);
+    auto dots = emitDots(state.getKeySlot(), queries, fragment);
     TokenScales of = {getTokens(whole.scales, fragment),
                       getTokens(whole.zeros, fragment)};
     if (step.kind == StepKind::Partial)

@@ -13,6 +13,8 @@
 
 #include "BlockEmitter.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kvq;
 
@@ -23,13 +25,18 @@ static uint32_t getMagic(unsigned firstBit) {
   return (kBias + kMantissaBits - firstBit) << kMantissaBits;
 }
 
+/// Where the codes of a plane are in each half of a word.
+static unsigned getFirstBit(const StoredElement &element, int64_t plane) {
+  return element.firstBit + plane * element.bits;
+}
+
 static uint32_t inBothHalves(uint32_t half) { return half << 16 | half; }
 
 /// What pairs of a plane are above the codes.
 double BlockEmitter::getOffset(const StoredElement &element, int64_t plane) {
   if (element.kind != StoredElement::Kind::Integer)
     return 0;
-  return double(1024 >> (plane * element.bits)) + element.bias;
+  return std::exp2(10.0 - getFirstBit(element, plane)) + element.bias;
 }
 
 /// The pairs of a plane's elements (see `StoredElement::getPairBytes`). A word
@@ -50,7 +57,7 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
   case StoredElement::Kind::Integer:
     break;
   }
-  unsigned firstBit = plane * element.bits;
+  unsigned firstBit = getFirstBit(element, plane);
   uint32_t mask = inBothHalves(((1u << element.bits) - 1) << firstBit);
   uint32_t magic = inBothHalves(getMagic(firstBit));
   uint32_t sign = inBothHalves(1u << (firstBit + element.bits - 1));
@@ -63,7 +70,8 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
   if (element.bits == 8 && !element.flipsSign)
     return {unpack(word),
             w.toHalf2(w.permuteBytes(word, w.i32(magic), 0x7351))};
-  return {unpack(word), unpack(w.shiftRight(word, 8))};
+  return {unpack(w.shiftLeft(word, element.firstBit)),
+          unpack(w.shiftRight(word, 8 - element.firstBit))};
 }
 
 SmallVector<std::array<Value, 2>, 2>

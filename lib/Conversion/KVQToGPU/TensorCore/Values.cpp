@@ -127,7 +127,6 @@ void BlockEmitter::emitValues(WarpState &state,
                               const ProductPart *part) {
   if (plan.value.multipliesFP8)
     return emitFP8Values(state, probabilities, part);
-  const StoredElement &element = plan.value.element;
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
@@ -136,19 +135,16 @@ void BlockEmitter::emitValues(WarpState &state,
       auto &ofGroups = columns.emplace_back();
       for (const Scores &ofGroup : ofTile)
         ofGroups.push_back(transposeColumns(ofGroup[fragment]));
-      // Every row of a product with a constant is the same.
-      for (auto [sum, parts] : llvm::zip(tile.rounded, ofGroups)) {
-        Value offset = w.half2(getSummedOffset(element));
-        sum = w.multiply({offset, offset, offset, offset}, parts.front(), sum);
-      }
+      for (auto [sums, parts] : llvm::zip(tile.rounded, ofGroups))
+        addOffsets(sums, parts.front());
     }
     bool isFragment = plan.value.hasFragments();
     Words fragmentWords;
     ValueWords words;
     if (isFragment)
-      fragmentWords = loadFragment(state.valueSlot, fragment);
+      fragmentWords = loadFragment(state.getValueSlot(), fragment);
     else
-      words = loadValueWords(state.valueSlot, fragment, part);
+      words = loadValueWords(state.getValueSlot(), fragment, part);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
       FragmentA a = isFragment ? unpackFragment(fragmentWords, step)
                                : unpackValues(words, step);
@@ -204,12 +200,27 @@ void BlockEmitter::emitPartialValues(
   state = after;
 }
 
+/// Planes of codes that have sums of offsets of their own, which is what rows
+/// of a fragment have room for.
+static constexpr int64_t kSummedPlanes = 2;
+
 /// Tensor cores round sums toward zero, which adds up over a long context. So
 /// what is taken off is summed as the accumulators are, of numbers of about
 /// their size and as many digits, to lose as much on the way.
-double BlockEmitter::getSummedOffset(const StoredElement &element) {
-  // An odd f16 above 1024 has as many digits as there are.
-  return 2 * std::floor(getOffset(element, /*plane=*/0) / 2) + 1;
+double BlockEmitter::getSummedOffset(const StoredElement &element,
+                                     int64_t plane) {
+  // An odd number has as many digits as codes in their place.
+  return 2 * std::floor(getOffset(element, plane) / 2) + 1;
+}
+
+/// Adds products with constants: rows are of the first plane, or of the second.
+void BlockEmitter::addOffsets(FragmentC &sums, const FragmentB &probabilities) {
+  const StoredElement &element = plan.value.element;
+  int64_t second = std::min(element.getPlanes(), kSummedPlanes) - 1;
+  Value ofFirst = w.half2(getSummedOffset(element, 0));
+  Value ofSecond = w.half2(getSummedOffset(element, second));
+  sums =
+      w.multiply({ofFirst, ofSecond, ofFirst, ofSecond}, probabilities, sums);
 }
 
 /// Takes what codes are off by off the accumulators, before it grows so that
@@ -220,13 +231,15 @@ void BlockEmitter::takeOffsetsOff(WarpState &state) {
     if (tile.rounded.empty() || plan.value.multipliesFP8)
       continue;
     for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, tile.acc)) {
+      int64_t summed = std::min(step.plane, kSummedPlanes - 1);
       // Times a power of two, which is exact, and a number close to 1, in a way
       // that errs to both sides.
-      double power = std::exp2(-double(step.plane * element.bits));
-      double ratio = getOffset(element, step.plane) / getSummedOffset(element);
+      double power = std::exp2(-double((step.plane - summed) * element.bits));
+      double ratio = getOffset(element, step.plane) /
+                     (power * getSummedOffset(element, summed));
       for (auto [i, sum] : llvm::enumerate(acc)) {
-        Value total = tile.rounded[step.group][i % 2];
-        Value offset = w.fma(w.f32(ratio / power - 1), total, total);
+        Value total = tile.rounded[step.group][2 * summed + i % 2];
+        Value offset = w.fma(w.f32(ratio - 1), total, total);
         sum = w.fma(w.f32(-power), offset, sum);
       }
     }

@@ -93,6 +93,12 @@ Value WarpBuilder::shiftRight(Value lhs, int64_t bits) {
   return builder.createOrFold<arith::ShRUIOp>(loc, lhs, i32(bits));
 }
 
+Value WarpBuilder::shiftLeft(Value lhs, int64_t bits) {
+  if (bits == 0)
+    return lhs;
+  return builder.createOrFold<arith::ShLIOp>(loc, lhs, i32(bits));
+}
+
 Value WarpBuilder::min(Value lhs, Value rhs) {
   return builder.createOrFold<arith::MinSIOp>(loc, lhs, rhs);
 }

@@ -50,6 +50,7 @@ public:
   Value divideUnsigned(Value lhs, int64_t rhs);
   Value remUnsigned(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, int64_t rhs);
+  Value shiftLeft(Value lhs, int64_t bits);
   Value shiftRight(Value lhs, int64_t bits);
   Value min(Value lhs, Value rhs);
   Value max(Value lhs, Value rhs);
