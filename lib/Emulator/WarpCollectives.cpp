@@ -98,8 +98,9 @@ void WarpCollectives::gather(Thread &thread, const Site &site, uint32_t mask,
 }
 
 void WarpCollectives::exit(Warp &warp) {
-  for (Pending *pending :
-       llvm::make_early_inc_range(llvm::SmallVector<Pending *, 2>(gatherings)))
+  // What is finished is removed.
+  llvm::SmallVector<Pending *, 2> waiting(gatherings.begin(), gatherings.end());
+  for (Pending *pending : waiting)
     if (pending->gathering.arrived == (pending->gathering.mask & warp.live))
       finish(warp, *pending);
 }

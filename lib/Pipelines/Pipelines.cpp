@@ -54,7 +54,7 @@ void kvq::buildTilePipeline(
       createDecomposeAttentionPass({rows.dequantizeRows}));
   // Threads of a GPU have no lanes to sum over.
   pm.addNestedPass<func::FuncOp>(
-      createFoldScalesPass({/*turnRows=*/target == LayoutTarget::CPU}));
+      createFoldScalesPass({/*lanes=*/target == LayoutTarget::CPU}));
   pm.addPass(createSplitSegmentsPass());
   pm.addPass(createExpandCachesPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeValuesPass());

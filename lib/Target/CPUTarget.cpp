@@ -90,14 +90,26 @@ static llvm::Error checkNames(const CPUTarget &target,
   return llvm::Error::success();
 }
 
-/// Without the instructions that round to bf16 and flush what is subnormal on
-/// the way, whatever the processor's mode: what is stored keeps it (rule R1).
-static std::string withoutFlushing(const llvm::Triple &triple,
-                                   llvm::StringRef features) {
+/// The features that code is generated with, where `target` asks for others.
+static std::string getCodeFeatures(const llvm::Target &target,
+                                   const llvm::Triple &triple,
+                                   const CPUTarget &asked) {
   if (!triple.isX86())
-    return features.str();
-  llvm::StringRef comma = features.empty() ? "" : ",";
-  return (features + comma + "-avx512bf16,-avxneconvert").str();
+    return asked.features;
+  std::vector<std::string> features;
+  // LLVM prefers vectors of 256 bits on many processors with AVX-512, whose
+  // clock was lower with 512 bits before Ice Lake. That is its guess for code
+  // that seldom fills them: ahead of what was asked for, which may say so too.
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target.createMCSubtargetInfo(triple, asked.cpu, asked.features));
+  if (info->checkFeatures("+avx512vbmi2"))
+    features.push_back("-prefer-256-bit");
+  if (!asked.features.empty())
+    features.push_back(asked.features);
+  // Without the instructions that round to bf16 and flush what is subnormal on
+  // the way, whatever the processor's mode: what is stored keeps it (rule R1).
+  features.push_back("-avx512bf16,-avxneconvert");
+  return llvm::join(features, ",");
 }
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
@@ -119,7 +131,7 @@ CPUTarget::createTargetMachine() const {
     return std::move(unknown);
   // Default options: no fast-math beyond the flags of single instructions.
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      parsedTriple, cpu, withoutFlushing(parsedTriple, features),
+      parsedTriple, cpu, getCodeFeatures(*target, parsedTriple, *this),
       llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
       llvm::CodeGenOptLevel::Aggressive));
   if (!machine)

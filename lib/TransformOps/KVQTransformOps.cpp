@@ -179,7 +179,7 @@ DecomposeAttentionTransformOp::apply(transform::TransformRewriter &rewriter,
 /// Folds each contraction that reads `op` into `folded`, and erases what
 /// nothing reads any more.
 static LogicalResult foldReaders(RewriterBase &rewriter, DequantizeOp op,
-                                 bool turnRows,
+                                 bool lanes,
                                  SmallVectorImpl<Operation *> &folded) {
   SmallVector<linalg::GenericOp> readers;
   for (Operation *user : op->getUsers())
@@ -189,7 +189,7 @@ static LogicalResult foldReaders(RewriterBase &rewriter, DequantizeOp op,
     return op.emitOpError("expected a linalg.generic that reads it");
   for (linalg::GenericOp reader : readers) {
     FailureOr<Value> result =
-        foldScales(rewriter, reader, turnRows, [&](StringRef reason) {
+        foldScales(rewriter, reader, lanes, [&](StringRef reason) {
           return reader.emitOpError("does not take scales: ") << reason;
         });
     if (failed(result))
@@ -215,7 +215,7 @@ FoldScalesTransformOp::apply(transform::TransformRewriter &rewriter,
   SmallVector<Operation *> folded;
   DiagnosedSilenceableFailure outcome =
       applyToEach<DequantizeOp>(*this, state, getTarget(), [&](Operation *op) {
-        return foldReaders(rewriter, cast<DequantizeOp>(op), getTurnRows(),
+        return foldReaders(rewriter, cast<DequantizeOp>(op), getLanes(),
                            folded);
       });
   setResults(results, getFolded(), folded);

@@ -1,4 +1,5 @@
-// What code is made of follows from the features of the processor. Compiled only:
+// What code is made of follows from the features of the processor; vectors have
+// 512 bits from Ice Lake on, unless they are not to. Compiled only:
 // test/python/test_processors.py runs what can be run.
 
 // RUN: kvq-compile %s --emit=asm --cpu=x86-64 --target=x86_64-linux-gnu -o %t.sse2
@@ -7,11 +8,13 @@
 // RUN: kvq-compile %s --emit=asm --cpu=x86-64-v3 --target=x86_64-linux-gnu -o %t.avx2
 // RUN: FileCheck %s --check-prefix=AVX2 < %t.avx2
 // RUN: FileCheck %s --check-prefix=CALLS < %t.avx2
-// RUN: kvq-compile %s --emit=asm --cpu=sapphirerapids --target=x86_64-linux-gnu -o %t.vnni
+// RUN: kvq-compile %s --emit=asm --cpu=sapphirerapids --features=+prefer-256-bit --target=x86_64-linux-gnu -o %t.vnni
 // RUN: FileCheck %s --check-prefix=VNNI < %t.vnni
 // RUN: FileCheck %s --check-prefix=CALLS < %t.vnni
-// RUN: kvq-compile %s --emit=asm --cpu=sapphirerapids --features=-prefer-256-bit --target=x86_64-linux-gnu -o %t.zmm
+// RUN: kvq-compile %s --emit=asm --cpu=sapphirerapids --target=x86_64-linux-gnu -o %t.zmm
 // RUN: FileCheck %s --check-prefix=ZMM < %t.zmm
+// RUN: kvq-compile %s --emit=asm --cpu=cascadelake --target=x86_64-linux-gnu -o %t.ymm
+// RUN: FileCheck %s --check-prefix=YMM --implicit-check-not=zmm < %t.ymm
 // RUN: kvq-compile %s --emit=asm --cpu=alderlake --target=x86_64-linux-gnu -o %t.avxvnni
 // RUN: FileCheck %s --check-prefix=AVXVNNI < %t.avxvnni
 // RUN: kvq-compile %s --emit=asm --target=aarch64-linux-gnu -o %t.neon
@@ -65,6 +68,8 @@ func.func @pairs(%q: tensor<1x4x1x64xf32>, %k: !kc, %v: !vc, %n: tensor<1xi64>, 
 // AVX2:          vpmaddwd
 // VNNI-LABEL:    nibbles:
 // VNNI-COUNT-4:  vpdpbusd {{.*}}%ymm
+// YMM-LABEL:     nibbles:
+// YMM-COUNT-4:   vpdpbusd {{.*}}%ymm
 // ZMM-LABEL:     nibbles:
 // ZMM-COUNT-4:   vpdpbusd {{.*}}%zmm
 // AVXVNNI-LABEL: nibbles:

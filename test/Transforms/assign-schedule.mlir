@@ -3,6 +3,7 @@
 // RUN: kvq-opt %s -kvq-assign-schedule=threads=8 | FileCheck %s --check-prefix=THREADS
 // RUN: kvq-opt %s "-kvq-assign-schedule=tile-tokens=128 splits=3 prefetch=0" | FileCheck %s --check-prefix=GIVEN
 // RUN: kvq-opt %s "-kvq-assign-schedule=l1-bytes=8192 vector-width=256" | FileCheck %s --check-prefix=SMALL
+// RUN: kvq-opt %s -kvq-assign-schedule=vector-width=16 | FileCheck %s --check-prefix=WIDE
 // RUN: kvq-opt %s -kvq-assign-schedule=query-tile=4 | FileCheck %s --check-prefix=ROWS
 // RUN: kvq-opt %s "-kvq-assign-schedule=l2-bytes=32768 vector-width=256" | FileCheck %s --check-prefix=SHORT
 
@@ -93,7 +94,21 @@ func.func @tiles(%q: !q, %k: !tiles, %v: !i8, %n: !n) -> !q {
   return %o : !q
 }
 
+// One row of integers over rows of codes: vectors of 8.
+// CHECK-LABEL: @one_row
+// CHECK-NOT: vector_width
+// WIDE-LABEL: @tiles
+// WIDE-NOT: vector_width
+// WIDE-LABEL: @one_row
+// WIDE: vector_width = 8
+func.func @one_row(%q: tensor<1x1x1x128xf32>, %c: !i8, %n: !n) -> tensor<1x1x1x128xf32> {
+  %o = kvq.attention ins(%q, %c, %c : tensor<1x1x1x128xf32>, !i8, !i8) lengths(%n : !n)
+      outs(%q : tensor<1x1x1x128xf32>) {scale = 1.0 : f32, query_codes = i16} -> tensor<1x1x1x128xf32>
+  return %o : tensor<1x1x1x128xf32>
+}
+
 // Fields that the op has stay.
+// CHECK-LABEL: @own
 // GIVEN-LABEL: @own
 // GIVEN: schedule = #kvq.schedule<tile = 16, splits = 3, heads_inside = 0, vector_width = 4, prefetch = 0>
 func.func @own(%q: !q, %c: !i8, %n: !n) -> !q {

@@ -1,5 +1,5 @@
 // RUN: kvq-opt %s --kvq-fold-scales --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s
-// RUN: kvq-opt %s --kvq-fold-scales=turn-rows=false --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=THREADS
+// RUN: kvq-opt %s --kvq-fold-scales=lanes=false --canonicalize --cse -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=THREADS
 
 // With kvq.query_codes the operand that is not codes becomes integers (rule
 // R38): the query once for all tiles, probabilities in each.

@@ -1,4 +1,5 @@
-// RUN: kvq-opt %s --kvq-fold-scales --canonicalize --cse | FileCheck %s
+// RUN: kvq-opt %s --kvq-fold-scales=lanes=false --canonicalize --cse | FileCheck %s
+// RUN: kvq-opt %s --kvq-fold-scales --canonicalize --cse | FileCheck %s --check-prefix=LANES
 
 // Every way out of a contraction that a scale s and a zero z have: of keys
 // (channels are reduced) and of values (tokens are reduced); with one token in a
@@ -38,7 +39,28 @@
   iterator_types = ["parallel", "parallel", "reduction"]
 }
 
-// score[r, t] += sum_g s[t, g] (sum_c q[r, g, c] code[t, g, c]).
+// score[r, t] += sum_g s[t, g] (sum_c q[r, g, c] code[t, g, c]), or where lanes
+// sum in one sum of all groups, with scales in f32.
+//
+// LANES-LABEL: func @keys_token(
+// LANES-SAME:  %[[X:[^:]+]]: {{[^%]*}}%[[C:[^:]+]]: {{[^%]*}}%[[S:[^:]+]]: {{[^%]*}}%{{[^:]+}}: index, %[[OUT:[^:]+]]:
+// LANES-NOT:   kvq.dequantize
+// LANES:       %[[XG:.+]] = tensor.expand_shape %[[X]] {{.*}} into tensor<4x4x16xf32>
+// LANES:       %[[CG:.+]] = tensor.expand_shape %[[C]] {{.*}} into tensor<?x4x16xi8>
+// LANES:       %[[WIDE:.+]] = linalg.generic {{.*}} ins(%[[S]] : tensor<?x4xf16>)
+// LANES:         arith.extf
+// LANES:       %[[R:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+// LANES-SAME:      ins(%[[XG]], %[[CG]], %[[WIDE]] :{{.*}} outs(%[[OUT]] :
+// LANES:         %[[CODE:.+]] = arith.sitofp %{{.+}} : i8 to f32
+// LANES:         %[[KEY:.+]] = arith.mulf %[[CODE]], %{{.+}} fastmath<contract>
+// LANES:         %[[PRODUCT:.+]] = arith.mulf %in, %[[KEY]] fastmath<contract>
+// LANES:         arith.addf %out, %[[PRODUCT]] fastmath<contract>
+// LANES:       return %[[R]]
+// LANES-LABEL: func @keys_token_zero(
+// LANES:       %[[SCORES:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+// LANES:       %[[SUMS:.+]] = linalg.generic {{.*}} ins(%{{.+}} : tensor<4x4x16xf32>) outs(%{{.+}} : tensor<4x4xf32>)
+// LANES:       %[[ZR:.+]] = linalg.generic {{.*}} ins(%[[SUMS]], %{{.+}} : tensor<4x4xf32>, tensor<?x4xf16>) outs(%[[SCORES]] :
+// LANES:       return %[[ZR]]
 //
 // CHECK-LABEL: func @keys_token(
 // CHECK-SAME:  %[[X:[^:]+]]: {{[^%]*}}%[[C:[^:]+]]: {{[^%]*}}%[[S:[^:]+]]: {{[^%]*}}%{{[^:]+}}: index, %[[OUT:[^:]+]]:

@@ -1,7 +1,7 @@
 // RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize))' | FileCheck %s --check-prefix=FUSE
 // RUN: kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize))' -o /dev/null \
 // RUN:   --remarks-filter=kvq-fuse-dequantize --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: not kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales))' 2>/dev/null | FileCheck %s --check-prefix=FOLD
+// RUN: not kvq-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(kvq-fuse-dequantize,kvq-split-tokens,kvq-split-regions,kvq-tile-attention,kvq-decompose-attention,kvq-fold-scales{lanes=false}))' 2>/dev/null | FileCheck %s --check-prefix=FOLD
 
 // Metadata that is given for each head becomes a component of the cache. One row
 // of it serves all tokens, so that scales go into the query and into the

@@ -121,7 +121,7 @@ TESTED_IN_LIT = {
     *("kvq-assign-schedule.file", "kvq-assign-schedule.cpu"),  # test/Transforms/assign-schedule-file.mlir
     *("kvq-tile-pipeline.schedules", "kvq-tile-pipeline.cpu", "kvq-cpu-pipeline.schedules", "kvq-cpu-pipeline.cpu"),
     *("convert-kvq-to-gpu.chip", "convert-kvq-to-gpu.copies"),  # test/Conversion/KVQToGPU/invalid-options.mlir
-    "kvq-fold-scales.turn-rows",  # test/Transforms/fold-scales-integers.mlir
+    "kvq-fold-scales.lanes",  # test/Transforms/fold-scales-integers.mlir
 }
 REJECTED = {
     "query-tile": ("-1", "1 to 4096 query tokens"),

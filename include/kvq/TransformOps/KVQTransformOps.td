@@ -170,7 +170,7 @@ def FoldScalesTransformOp : KVQ_ReplacingTransform<"fold_scales"> {
   }];
   let arguments = (ins
     TransformHandleTypeInterface:$target,
-    DefaultValuedAttr<BoolAttr, "true">:$turn_rows);
+    DefaultValuedAttr<BoolAttr, "true">:$lanes);
   let results = (outs TransformHandleTypeInterface:$folded);
   let assemblyFormat =
     "$target attr-dict `:` functional-type(operands, results)";

@@ -258,7 +258,7 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
 
     | group, reduced axis | scale s | zero z |
     |---|---|---|
-    | one token, channels reduced (keys) | partial sums of a channel group times s | z times the group's sum of the other operand |
+    | one token, channels reduced (keys) | partial sums of a channel group times s; with `lanes`, of several groups each code times s | z times the group's sum of the other operand |
     | several tokens, channels reduced (keys) | other operand times s, per tile | sum of other operand times z |
     | one token, tokens reduced (values) | other operand times s, per channel group | sum of other operand times z |
     | several tokens, tokens reduced (values) | tile's sum times s | z times the sum of the other operand |
@@ -304,7 +304,7 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     A contraction with `kvq.query_codes`, which `kvq-decompose-attention` gives it
     where attention has `query_codes`, becomes a sum of products of integers times
     scales: the other operand, times the scales that go into it, is made integers
-    (rule R38). If it cannot be folded, that is an error. With `turn-rows`, for several
+    (rule R38). If it cannot be folded, that is an error. With `lanes`, for several
     rows of the query, rows of keys are transposed to pairs of channels of all tokens
     of a tile, in which sums are elementwise; what is no token of it is scratch that
     nobody has written, and gives scores that nothing reads. Codes of which several
@@ -316,9 +316,9 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     `kvq.query_codes`, rounds the other operand.
   }];
   let options = [
-    Option<"turnRows", "turn-rows", "bool", /*default=*/"true",
-           "Transpose rows of keys for integer queries of several rows, as pays "
-           "where lanes of a vector sum">
+    Option<"lanes", "lanes", "bool", /*default=*/"true",
+           "Lanes of a vector sum over channels, as a processor's do, and not "
+           "threads of their own: fewer sums pay for more products">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::kvq::KVQDialect",

@@ -62,10 +62,11 @@ LogicalResult decomposeAttention(RewriterBase &rewriter, Operation *op,
                                  TransposedQueries &transposed);
 
 /// Takes scales and zeros out of a contraction with a dequantized tile
-/// (`kvq-fold-scales`), and returns what stands for its result. Where it does
+/// (`kvq-fold-scales`), and returns what stands for its result. `lanes`:
+/// whether lanes of vectors sum, and not threads of their own. Where it does
 /// not fit no error is emitted: `notifyReason` is told why.
 FailureOr<Value>
-foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool turnRows,
+foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool lanes,
            llvm::function_ref<LogicalResult(StringRef)> notifyReason);
 
 } // namespace mlir::kvq

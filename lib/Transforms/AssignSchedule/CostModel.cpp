@@ -27,6 +27,9 @@ constexpr int64_t kTileTokens = 64;
 /// and of values in turn: shorter turns overlap more.
 constexpr int64_t kManyRows = 8;
 constexpr int64_t kTileTokensOfFewRows = 32;
+/// Of one row's sums of integers, over rows of codes: with longer vectors
+/// summing their lanes takes more than the products gain.
+constexpr int64_t kVectorWidthOfOneRow = 8;
 /// With fewer it is what most time goes to.
 constexpr int64_t kLeastTileTokens = 16;
 /// A split of fewer tokens is not worth the merge.
@@ -148,6 +151,15 @@ static int64_t choosePrefetch(const TokenWork &work, int64_t tile,
   return std::min({distance, held, ScheduleAttr::kMostPrefetch});
 }
 
+/// Nothing where it is the processor's.
+static std::optional<int64_t> chooseVectorWidth(AttentionOp op, int64_t rows,
+                                                const MachineModel &machine) {
+  if (!op.getQueryCodes() || rows != 1 || getLayoutTile(op) != 1 ||
+      machine.vectorWidth <= kVectorWidthOfOneRow)
+    return std::nullopt;
+  return kVectorWidthOfOneRow;
+}
+
 /// Where the rows of a token's heads lie together, all heads of some tokens are
 /// read in turn, with as many again on their way: half of the second cache.
 static int64_t chooseHeadsInside(AttentionOp op, const TokenWork &work,
@@ -198,5 +210,6 @@ ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine,
   return ScheduleAttr::get(
       op.getContext(), tile,
       chooseSplits(items, getTokens(op), machine.threads), headsInside,
-      /*vector_width=*/std::nullopt, choosePrefetch(work, tile, machine));
+      chooseVectorWidth(op, rows, machine),
+      choosePrefetch(work, tile, machine));
 }

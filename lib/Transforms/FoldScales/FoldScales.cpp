@@ -106,7 +106,7 @@ std::optional<int64_t> Contraction::getTokenBound() const {
 //===----------------------------------------------------------------------===//
 
 FailureOr<Value>
-kvq::foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool turnRows,
+kvq::foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool lanes,
                 llvm::function_ref<LogicalResult(StringRef)> notifyReason) {
   rewriter.setInsertionPoint(op);
   FailureOr<Contraction> contraction = Contraction::match(op);
@@ -125,10 +125,9 @@ kvq::foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool turnRows,
   Location loc = op.getLoc();
   auto integers = op->getAttrOfType<TypeAttr>(kQueryCodesAttrName);
   Value folded =
-      integers
-          ? foldWithIntegers(rewriter, loc, *contraction, *bound,
-                             cast<IntegerType>(integers.getValue()), turnRows)
-          : ScaleFolder(rewriter, loc, *contraction, *bound).run();
+      integers ? foldWithIntegers(rewriter, loc, *contraction, *bound,
+                                  cast<IntegerType>(integers.getValue()), lanes)
+               : ScaleFolder(rewriter, loc, *contraction, *bound, lanes).run();
   rewriter.replaceOp(op, folded);
   return folded;
 }
@@ -136,18 +135,18 @@ kvq::foldScales(RewriterBase &rewriter, linalg::GenericOp op, bool turnRows,
 namespace {
 
 struct FoldIntoContraction : OpRewritePattern<linalg::GenericOp> {
-  FoldIntoContraction(MLIRContext *context, bool turnRows)
-      : OpRewritePattern(context), turnRows(turnRows) {}
+  FoldIntoContraction(MLIRContext *context, bool lanes)
+      : OpRewritePattern(context), lanes(lanes) {}
 
   LogicalResult matchAndRewrite(linalg::GenericOp op,
                                 PatternRewriter &rewriter) const override {
-    return foldScales(rewriter, op, turnRows, [&](StringRef reason) {
+    return foldScales(rewriter, op, lanes, [&](StringRef reason) {
       return rewriter.notifyMatchFailure(op, reason);
     });
   }
 
 private:
-  bool turnRows;
+  bool lanes;
 };
 
 struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {
@@ -155,7 +154,7 @@ struct FoldScalesPass : kvq::impl::FoldScalesPassBase<FoldScalesPass> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldIntoContraction>(&getContext(), turnRows);
+    patterns.add<FoldIntoContraction>(&getContext(), lanes);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     WalkResult left = getOperation()->walk([](linalg::GenericOp op) {
       if (!op->hasAttr(kQueryCodesAttrName))

@@ -280,8 +280,7 @@ Value IntegerFolder::foldValuesOfToken() {
 
 Value kvq::foldWithIntegers(RewriterBase &b, Location loc,
                             Contraction contraction, int64_t tokenBound,
-                            IntegerType type, bool turnsRows) {
-  return IntegerFolder(b, loc, contraction, tokenBound, type.getWidth(),
-                       turnsRows)
+                            IntegerType type, bool lanes) {
+  return IntegerFolder(b, loc, contraction, tokenBound, type.getWidth(), lanes)
       .run();
 }

@@ -19,9 +19,9 @@ namespace mlir::kvq {
 class IntegerFolder : public ScaleFolder {
 public:
   IntegerFolder(RewriterBase &b, Location loc, Contraction contraction,
-                int64_t tokenBound, unsigned width, bool turnsRows)
-      : ScaleFolder(b, loc, contraction, tokenBound), width(width),
-        turnsRows(turnsRows), type(b.getIntegerType(16)) {}
+                int64_t tokenBound, unsigned width, bool lanes)
+      : ScaleFolder(b, loc, contraction, tokenBound, lanes), width(width),
+        type(b.getIntegerType(16)) {}
 
 private:
   /// Elements as `codes` times `steps`, of which there is one for all elements
@@ -89,8 +89,6 @@ private:
   /// Bits of the integers, and the type that products are taken of: processors
   /// multiply pairs of i16, to which codes are extended anyway.
   unsigned width;
-  /// Whether rows may be turned into tiles.
-  bool turnsRows;
   IntegerType type;
 };
 

@@ -157,7 +157,7 @@ SmallVector<Value> IntegerFolder::turnRows() {
 /// Whether rows are turned into a tile: it costs about what the products of one
 /// row of the query do, and spares the sums over lanes of each row and token.
 bool IntegerFolder::paysToTurnRows() const {
-  return turnsRows && rows > 1 && (headDim / groups) % 2 == 0;
+  return lanes && rows > 1 && (headDim / groups) % 2 == 0;
 }
 
 /// As foldKeysOfToken, for all tokens of a tile of pairs of channels: what is

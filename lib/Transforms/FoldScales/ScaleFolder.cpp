@@ -105,7 +105,8 @@ Value ScaleFolder::contractCodes(StringRef axes, StringRef reduced,
 }
 
 /// score[r, t] += sum_g s[t, g] (sum_c q[r, g, c] code[t, g, c])
-///              + sum_g z[t, g] (sum_c q[r, g, c]).
+///              + sum_g z[t, g] (sum_c q[r, g, c]),
+/// where lanes sum with the scales of several groups next to the codes.
 Value ScaleFolder::foldKeysOfToken() {
   Value query = splitChannels(weighted), splitCodes = splitChannels(codes);
   if (groups == 1) {
@@ -120,18 +121,51 @@ Value ScaleFolder::foldKeysOfToken() {
                             {zeroScratch({rows}, {fixed(rows)}), "r"});
     return contractOffsets("rt", "", {sums, "r"}, "t", {result, "rt"});
   }
+  if (lanes)
+    return addOffsetsOfKeys(scaleCodes(query, splitCodes), query);
   Value dots = contractCodes("rtgc", "c", {query, "rgc"}, {splitCodes, "tgc"},
                              {zeroScratch({rows, tokenBound, groups},
                                           {fixed(rows), tokens, fixed(groups)}),
                               "rtg"});
-  Value result =
-      contract("rtg", "g", {dots, "rtg"}, {scales, "tg"}, {op.output, "rt"});
+  return addOffsetsOfKeys(
+      contract("rtg", "g", {dots, "rtg"}, {scales, "tg"}, {op.output, "rt"}),
+      query);
+}
+
+/// score[r, t] += sum_gc q[r, g, c] (s[t, g] code[t, g, c]), of scales in f32
+/// that a lane loads as they are. A product for each code is shared by all
+/// rows, a sum over lanes for each group is not.
+Value ScaleFolder::scaleCodes(Value query, Value splitCodes) {
+  Value wide = scales;
+  if (!cast<RankedTensorType>(scales.getType()).getElementType().isF32())
+    wide = buildStructuredOp(
+               b, loc, "tg", "", {{scales, "tg"}},
+               {{scratch({tokenBound, groups}, {tokens, fixed(groups)}), "tg"}},
+               [](OpBuilder &b, Location loc, ValueRange ins, ValueRange) {
+                 return SmallVector<Value>{buildExtend(b, loc, ins[0])};
+               })
+               .front();
+  return buildStructuredOp(
+             b, loc, "rtgc", "gc",
+             {{query, "rgc"}, {splitCodes, "tgc"}, {wide, "tg"}},
+             {{op.output, "rt"}},
+             [&](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
+               Value key = buildMul(
+                   b, loc, format.buildCodeValue(b, loc, ins[1]), ins[2]);
+               return SmallVector<Value>{
+                   buildAdd(b, loc, outs[0], buildMul(b, loc, ins[0], key))};
+             })
+      .front();
+}
+
+/// `scores` (r, t) += sum_g z[t, g] (sum_c q[r, g, c]).
+Value ScaleFolder::addOffsetsOfKeys(Value scores, Value query) {
   if (!zeros)
-    return result;
+    return scores;
   Value sums = accumulate(
       "rgc", "c", {outer ? splitChannels(offsetOther) : query, "rgc"},
       {zeroScratch({rows, groups}, {fixed(rows), fixed(groups)}), "rg"});
-  return contractOffsets("rtg", "g", {sums, "rg"}, "tg", {result, "rt"});
+  return contractOffsets("rtg", "g", {sums, "rg"}, "tg", {scores, "rt"});
 }
 
 /// score[r, t] += sum_gc (q[r, g, c] s[g]) code[t, g, c]

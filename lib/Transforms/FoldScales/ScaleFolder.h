@@ -42,8 +42,8 @@ class ScaleFolder {
 public:
   virtual ~ScaleFolder() = default;
   ScaleFolder(RewriterBase &b, Location loc, Contraction contraction,
-              int64_t tokenBound)
-      : b(b), loc(loc), op(contraction), tokenBound(tokenBound) {
+              int64_t tokenBound, bool lanes)
+      : b(b), loc(loc), op(contraction), tokenBound(tokenBound), lanes(lanes) {
     auto codesType =
         cast<RankedTensorType>(op.dequantize.getInputs().front().getType());
     headDim = codesType.getDimSize(1);
@@ -72,6 +72,8 @@ public:
 
 protected:
   virtual Value foldKeysOfToken();
+  Value scaleCodes(Value query, Value splitCodes);
+  Value addOffsetsOfKeys(Value scores, Value query);
   Value foldKeysOfBlock();
   virtual Value foldValuesOfToken();
   Value foldValuesOfBlock();
@@ -202,6 +204,8 @@ protected:
   Contraction op;
   FormatInterface format;
   int64_t tokenBound;
+  /// Whether sums are over lanes of vectors, and not by threads of their own.
+  bool lanes;
   int64_t headDim, groups, rows;
   Value codes, scales, zeros;
   /// The outer scale of a two-level one, or null.
@@ -212,9 +216,9 @@ protected:
 };
 
 /// The folded form of `contraction`, whose other operand becomes integers of
-/// type `codes`. With `turnsRows` rows of keys may be transposed for it.
+/// type `codes`.
 Value foldWithIntegers(RewriterBase &b, Location loc, Contraction contraction,
-                       int64_t tokenBound, IntegerType codes, bool turnsRows);
+                       int64_t tokenBound, IntegerType codes, bool lanes);
 
 } // namespace mlir::kvq
 
