@@ -21,9 +21,7 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// Accumulators (or points of an elementwise nest) in a block. Eight cover the
-/// latency of two multiply-adds a cycle and leave registers for the operands.
-static constexpr int64_t kReductionBlock = 8;
+/// Points of a block of an elementwise nest.
 static constexpr int64_t kElementwiseBlock = 4;
 
 /// Instructions that step and test of a loop take.
@@ -238,7 +236,6 @@ public:
         continue;
       inputs.push_back({plan.axesOf(operand), loadCost(operand)});
     }
-    limit = plan.hasReduction() ? kReductionBlock : kElementwiseBlock;
     isDense = plan.hasReduction() && plan.laneAxis && !plan.reducesLanes() &&
               llvm::hasNItems(plan.op.getBody()->without_terminator(), 2) &&
               llvm::all_of(plan.op->getOperandTypes(), [](Type type) {
@@ -248,6 +245,8 @@ public:
     registers = vectorWidth >= 16 ? 32 : 16;
     if (isDense)
       limit = registers * 3 / 4;
+    else // eight accumulators cover the latency of two multiply-adds a cycle
+      limit = plan.hasReduction() ? registers / 2 : kElementwiseBlock;
     // A conversion counts with its load, and a multiply-add is one op.
     bodyCost = -2.0;
     for (Operation &op : plan.op.getBody()->without_terminator())
