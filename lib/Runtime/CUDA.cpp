@@ -195,7 +195,7 @@ class CUDAKernels::Impl {
 public:
   explicit Impl(CUmodule module) : module(module) {}
 
-  const CUmodule module;
+  CUmodule module;
 
   /// Finds a kernel, and allows it so much dynamic shared memory.
   llvm::Expected<CUfunction>

@@ -39,6 +39,8 @@ std::optional<CUDADriver> CUDADriver::load(std::string &error) {
     return std::nullopt;
   }
   CUDADriver driver;
+// The parentheses of parameters are those of a function type.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define KVQ_LOAD(symbol, member, parameters)                                   \
   driver.member =                                                              \
       reinterpret_cast<CUresult(*) parameters>(dlsym(library, #symbol));       \
@@ -47,6 +49,7 @@ std::optional<CUDADriver> CUDADriver::load(std::string &error) {
             name + "' without " #symbol;                                       \
     return std::nullopt;                                                       \
   }
+  // NOLINTEND(bugprone-macro-parentheses)
   KVQ_CUDA_FUNCTIONS(KVQ_LOAD)
 #undef KVQ_LOAD
   if (llvm::Error failed = driver.check(driver.init(0), "cuInit")) {

@@ -90,8 +90,11 @@ public:
   /// The error of a call, if it is one: "cuLaunchKernel of 'k' failed: ...".
   llvm::Error check(CUresult result, const llvm::Twine &what) const;
 
+// The parentheses of parameters are those of a function type.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define KVQ_DECLARE(symbol, name, parameters)                                  \
   CUresult(*name) parameters = nullptr;
+  // NOLINTEND(bugprone-macro-parentheses)
   KVQ_CUDA_FUNCTIONS(KVQ_DECLARE)
 #undef KVQ_DECLARE
 

@@ -97,8 +97,9 @@ llvm::Expected<HostExpression> HostExpressions::get(Value value) const {
   if (auto dim = llvm::dyn_cast_if_present<memref::DimOp>(op))
     if (std::optional<int64_t> axis = dim.getConstantIndex())
       return getExtent(dim.getSource(), *axis);
-  if (op && isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
-                arith::ExtUIOp, arith::TruncIOp>(op))
+  if (llvm::isa_and_present<arith::IndexCastOp, arith::IndexCastUIOp,
+                            arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+          op))
     return get(op->getOperand(0));
   StringRef symbol = op ? getOperator(op) : "";
   if (symbol.empty())

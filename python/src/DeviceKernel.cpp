@@ -14,7 +14,6 @@
 
 #include "llvm/Support/raw_ostream.h"
 
-namespace nb = nanobind;
 using namespace mlir;
 using namespace mlir::kvq;
 using namespace mlir::kvq::python;

@@ -55,9 +55,9 @@ LoadTileOp TileDecomposer::load(Value cache, Value pages, TokenRegion region,
       b, loc, LoadTileOp::getTileTypes(type, region), cache, op.getBatch(),
       op.getHead(), op.getBegin(), op.getEnd(), hasPages ? pages : Value(),
       region, op.getTileAttr(),
-      /*withinPage=*/(hasPages || LoadTileOp::hasTiles(type, region)) &&
+      /*within_page=*/(hasPages || LoadTileOp::hasTiles(type, region)) &&
           op.getWithinPages(),
-      /*asTile=*/false, /*packed=*/false));
+      /*as_tile=*/false, /*packed=*/false));
   return loads.back();
 }
 

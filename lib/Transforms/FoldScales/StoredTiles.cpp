@@ -51,7 +51,7 @@ SmallVector<Value> ScaleFolder::loadStored(LoadTileOp load, bool packed) {
                                /*asTile=*/true, packed),
       load.getCache(), load.getBatch(), load.getHead(), load.getBegin(),
       load.getEnd(), load.getPages(), load.getRegion(), load.getTileAttr(),
-      /*withinPage=*/true, /*asTile=*/true, packed);
+      /*within_page=*/true, /*as_tile=*/true, packed);
   return llvm::to_vector_of<Value>(stored.getResults());
 }
 

@@ -252,8 +252,8 @@ ArithmeticMatcher::traceSignExtension(TracedElement element, int64_t middle) {
       !element.value.getDefiningOp<arith::XOrIOp>() ||
       evaluate(tracer.getOperand(element, 1)) != middle)
     return std::nullopt;
-  FailureOr<TracedBits> traced = traceBits(tracer.getOperand(element, 0));
-  if (failed(traced))
+  std::optional<TracedBits> traced = traceBits(tracer.getOperand(element, 0));
+  if (!traced)
     return std::nullopt;
   unsigned sign = llvm::Log2_64(middle);
   for (unsigned position = sign + 1; position < traced->bits.size();
@@ -262,7 +262,7 @@ ArithmeticMatcher::traceSignExtension(TracedElement element, int64_t middle) {
       return std::nullopt;
     traced->bits[position] = traced->bits[sign];
   }
-  return std::move(*traced);
+  return traced;
 }
 
 /// Less a constant or a zero point, in integers.

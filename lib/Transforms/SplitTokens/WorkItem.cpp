@@ -296,9 +296,9 @@ AttentionState WorkItem::attendToHead(Value head, const Inputs &inputs,
       inputs.mask, op.getCos(), op.getSin(), op.getSoftcapAttr(),
       op.getValueChannelsAttr(), op.getRopeStyleAttr(), queryTokens, isCausal,
       window, windowFirst,
-      /*keyRegion=*/nullptr, /*valueRegion=*/nullptr,
+      /*key_region=*/nullptr, /*value_region=*/nullptr,
       tile ? b.getI64IntegerAttr(*tile) : IntegerAttr(),
-      /*withinPages=*/false, op.getQueryCodesAttr());
+      /*within_pages=*/false, op.getQueryCodesAttr());
   return {partial.getAccResult(), partial.getMaxResult(),
           partial.getSumResult()};
 }
