@@ -38,7 +38,7 @@
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=splits=-1 2>&1 | FileCheck %s --check-prefix=SPLITS
 // SPLITS: error: kvq-assign-schedule: expected splits from 0 to 1024, got -1
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=query-tile=4097 2>&1 | FileCheck %s --check-prefix=QUERIES
-// QUERIES: error: kvq-assign-schedule: expected query-tile from 0 to 4096, got 4097
+// QUERIES: error: kvq-assign-schedule: expected 1 to 4096 query tokens in a work item, or 0, got 4097
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=tile-tokens=257 2>&1 | FileCheck %s --check-prefix=TILE
 // TILE: error: kvq-assign-schedule: expected tile-tokens from 0 to 256, got 257
 // RUN: not kvq-opt %t/op.mlir -kvq-assign-schedule=threads=0 2>&1 | FileCheck %s --check-prefix=THREADS

@@ -84,6 +84,7 @@ OPTIONS = {
         }.items()
         for option, settings in SCHEDULE_OPTIONS.items()
     },
+    "kvq-assign-schedule.query-tile": ("kvq-apply-policy,kvq-assign-schedule{}", "1", "64"),
     "kvq-assign-layout.spell-out": ("kvq-apply-policy,kvq-assign-layout{}", "false", "true"),
     "kvq-prefetch-tiles.distance": (
         *(f"{BY_HAND},func.func(convert-kvq-to-vector,kvq-prefetch-tiles{{}})", "1", "2"),

@@ -161,7 +161,8 @@ def test_statistics_match_float64():
         found = baseline.compare(other)
         p, q = (_log_softmax(x.astype(np.float64) @ weights.T) for x in (hidden, other))
         kl = np.sum(np.exp(p) * (p - q), axis=-1)
-        np.testing.assert_allclose(found.kl, kl, rtol=2e-3, atol=1e-7)
+        # Logarithms of 8 and more in f32 are rounded by up to 5e-7, of which a mean over the vocabulary leaves a part.
+        np.testing.assert_allclose(found.kl, kl, rtol=2e-3, atol=3e-7)
         np.testing.assert_allclose(found.nll, -np.take_along_axis(q[:, :-1], ids[:, 1:, None], 2)[..., 0], atol=1e-5)
         assert np.mean(found.same_top == (p.argmax(-1) == q.argmax(-1))) > 0.98  # ties within rounding
     np.testing.assert_allclose(

@@ -52,12 +52,15 @@ LogicalResult AssignSchedulePass::verifyOptions(MLIRContext *context) {
         std::tuple("heads-inside", &headsInside, -1,
                    ScheduleAttr::kMostHeadsInside),
         std::tuple("prefetch", &prefetch, -1, ScheduleAttr::kMostPrefetch),
-        std::tuple("query-tile", &queryTile, 0, kMostQueryTokens),
         std::tuple("threads", &threads, 1, kMany),
         std::tuple("l1-bytes", &l1Bytes, 1, kMany),
         std::tuple("l2-bytes", &l2Bytes, 1, kMany)})
     if (*number < least || *number > most)
       return fail(name, least, most, *number);
+  if (queryTile < 0 || queryTile > kMostQueryTokens)
+    return emitError(UnknownLoc::get(context))
+           << "kvq-assign-schedule: expected 1 to " << kMostQueryTokens
+           << " query tokens in a work item, or 0, got " << int64_t(queryTile);
   if (vectorWidth < 1 || !llvm::isPowerOf2_64(vectorWidth))
     return emitError(UnknownLoc::get(context))
            << "kvq-assign-schedule: expected a power of two as vector-width, "
