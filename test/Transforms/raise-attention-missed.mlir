@@ -381,3 +381,31 @@ func.func @gate(%q: tensor<4x1x16xf32>, %k: tensor<4x32x16xf32>, %v: tensor<4x32
   %o = linalg.batch_matmul ins(%p, %v : tensor<4x1x32xf32>, tensor<4x32x16xf32>) outs(%none : tensor<4x1x16xf32>) -> tensor<4x1x16xf32>
   return %o : tensor<4x1x16xf32>
 }
+
+// -----
+
+#q = affine_map<(h, i, t, c) -> (h, i, c)>
+#k = affine_map<(h, i, t, c) -> (h, t, c)>
+#s = affine_map<(h, i, t, c) -> (h, i, t)>
+
+// Weights of tokens that are not there are 0: padded after the softmax.
+// LEFT-LABEL: func @padded_weights(
+// LEFT:       tensor.pad
+// LEFT:       linalg.batch_matmul{{.*}} -> tensor<4x1x16xf32>
+// CHECK: [[#@LINE+14]]:{{.*}} remark: [Missed] RaiseAttention | Category:kvq-raise-attention | Function=padded_weights
+// CHECK-SAME: tensor.pad
+// CHECK-SAME: Remark="attention is not raised"
+func.func @padded_weights(%q: tensor<4x1x16xf32>, %k: tensor<4x30x16xf32>, %v: tensor<4x32x16xf32>) -> tensor<4x1x16xf32> {
+  %0 = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : tensor<4x1x30xf32>
+  %none = arith.constant dense<0.0> : tensor<4x1x16xf32>
+  %s = linalg.contract indexing_maps = [#q, #k, #s]
+      ins(%q, %k : tensor<4x1x16xf32>, tensor<4x30x16xf32>) outs(%zero : tensor<4x1x30xf32>) -> tensor<4x1x30xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<4x1x30xf32>) outs(%zero : tensor<4x1x30xf32>) -> tensor<4x1x30xf32>
+  %w = tensor.pad %p low[0, 0, 0] high[0, 0, 2] {
+  ^bb0(%a: index, %b: index, %c: index):
+    tensor.yield %0 : f32
+  } : tensor<4x1x30xf32> to tensor<4x1x32xf32>
+  %o = linalg.batch_matmul ins(%w, %v : tensor<4x1x32xf32>, tensor<4x32x16xf32>) outs(%none : tensor<4x1x16xf32>) -> tensor<4x1x16xf32>
+  return %o : tensor<4x1x16xf32>
+}

@@ -200,21 +200,36 @@ bool kvq::isInvariant(ElementTracer &tracer, TracedElement element,
 
 static bool isFrom(ElementTracer &tracer, TracedElement element,
                    function_ref<bool(const TracedElement &)> isSought,
-                   unsigned depth) {
+                   bool throughMoves, unsigned depth) {
   Operation *op = skipToOp(tracer, element);
   if (!op)
     return false;
   if (isSought(element))
     return true;
-  if (depth == 0 || !op->hasTrait<OpTrait::Elementwise>())
+  if (depth == 0)
+    return false;
+  // Elements are moved in a way that is not traced: any may be the one.
+  if (throughMoves && isa<tensor::TensorDialect>(op->getDialect()))
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (!type)
+        return false;
+      AffineExpr first = getAffineConstantExpr(0, tracer.context);
+      TracedElement some = {operand, {}};
+      some.indices.assign(type.getRank(), first);
+      return isFrom(tracer, some, isSought, throughMoves, depth - 1);
+    });
+  if (!op->hasTrait<OpTrait::Elementwise>())
     return false;
   for (unsigned number = 0; number < op->getNumOperands(); ++number)
-    if (isFrom(tracer, tracer.getOperand(element, number), isSought, depth - 1))
+    if (isFrom(tracer, tracer.getOperand(element, number), isSought,
+               throughMoves, depth - 1))
       return true;
   return false;
 }
 
 bool kvq::isComputedFrom(ElementTracer &tracer, TracedElement element,
-                         function_ref<bool(const TracedElement &)> isSought) {
-  return isFrom(tracer, element, isSought, kMaxDepth);
+                         function_ref<bool(const TracedElement &)> isSought,
+                         bool throughMoves) {
+  return isFrom(tracer, element, isSought, throughMoves, kMaxDepth);
 }

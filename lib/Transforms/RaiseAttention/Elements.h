@@ -73,9 +73,11 @@ bool isInvariant(ElementTracer &tracer, TracedElement element,
                  unsigned dimension);
 
 /// Whether an element is computed from one that is sought, by a few ops of
-/// one element each.
+/// one element each. With `throughMoves` also whether it may be, where tensors
+/// are moved between them in a way that is not traced.
 bool isComputedFrom(ElementTracer &tracer, TracedElement element,
-                    function_ref<bool(const TracedElement &)> isSought);
+                    function_ref<bool(const TracedElement &)> isSought,
+                    bool throughMoves = false);
 
 } // namespace mlir::kvq
 

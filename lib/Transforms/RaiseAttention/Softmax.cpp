@@ -32,10 +32,11 @@ static bool isSumOfExponentials(ElementTracer &tracer,
 
 bool kvq::comesFromSoftmax(ElementTracer &tracer,
                            const TracedElement &element) {
-  return isComputedFrom(tracer, element, [&](const TracedElement &found) {
+  auto isSoftmax = [&](const TracedElement &found) {
     return found.value.getDefiningOp<linalg::SoftmaxOp>() ||
            isSumOfExponentials(tracer, found);
-  });
+  };
+  return isComputedFrom(tracer, element, isSoftmax, /*throughMoves=*/true);
 }
 
 //===----------------------------------------------------------------------===//
