@@ -70,8 +70,12 @@ static int64_t getHeldBytes(PartialAttentionOp op) {
     for (Value state : other.getDpsInits())
       held.insert(getFirstState(state));
   });
+  // Rows of the query may lie there twice, as they come and as they are read.
+  int64_t bytes = 0;
   auto addInputs = [&](auto attention) {
-    held.insert(attention.getQuery());
+    if (held.insert(attention.getQuery()))
+      bytes += 4 * cast<RankedTensorType>(attention.getQuery().getType())
+                       .getNumElements();
     if (Value slopes = attention.getSlopes())
       held.insert(slopes);
   };
@@ -79,7 +83,6 @@ static int64_t getHeldBytes(PartialAttentionOp op) {
   kernel->walk([&](BlockAttentionOp other) { addInputs(other); });
   // As the memory is laid out, with gaps.
   constexpr int64_t kGap = 128;
-  int64_t bytes = 0;
   for (Value value : held)
     bytes +=
         4 * cast<RankedTensorType>(value.getType()).getNumElements() + kGap;
