@@ -70,12 +70,8 @@ static int64_t getHeldBytes(PartialAttentionOp op) {
     for (Value state : other.getDpsInits())
       held.insert(getFirstState(state));
   });
-  // Rows of the query may lie there twice, as they come and as they are read.
-  int64_t bytes = 0;
   auto addInputs = [&](auto attention) {
-    if (held.insert(attention.getQuery()))
-      bytes += 4 * cast<RankedTensorType>(attention.getQuery().getType())
-                       .getNumElements();
+    held.insert(attention.getQuery());
     if (Value slopes = attention.getSlopes())
       held.insert(slopes);
   };
@@ -83,9 +79,19 @@ static int64_t getHeldBytes(PartialAttentionOp op) {
   kernel->walk([&](BlockAttentionOp other) { addInputs(other); });
   // As the memory is laid out, with gaps.
   constexpr int64_t kGap = 128;
+  auto getBytesOf = [](Value value) {
+    return 4 * cast<RankedTensorType>(value.getType()).getNumElements();
+  };
+  int64_t bytes = 0;
   for (Value value : held)
-    bytes +=
-        4 * cast<RankedTensorType>(value.getType()).getNumElements() + kGap;
+    bytes += getBytesOf(value) + kGap;
+  // Rows that are not f32 as they come lie there before and after.
+  auto made = op.getQuery().getDefiningOp<linalg::GenericOp>();
+  auto isNotF32 = [](Value input) {
+    return !getElementTypeOrSelf(input.getType()).isF32();
+  };
+  if (made && llvm::any_of(made.getDpsInputs(), isNotF32))
+    bytes += getBytesOf(op.getQuery()) + kGap;
   return bytes;
 }
 
