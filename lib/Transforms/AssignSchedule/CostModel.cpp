@@ -12,6 +12,7 @@
 #include "kvq/Transforms/Schedules.h"
 
 #include "kvq/IR/Footprint.h"
+#include "kvq/Transforms/QueryTile.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -97,8 +98,7 @@ TokenWork kvq::getTokenWork(AttentionOp op, int64_t rows) {
 static int64_t getLayoutTile(AttentionOp op) {
   int64_t tile = 1;
   for (Value side : {op.getKey(), op.getValue()})
-    for (CacheType segment :
-         cast<CacheType>(side.getType()).getSegmentCaches())
+    for (CacheType segment : cast<CacheType>(side.getType()).getSegmentCaches())
       tile = std::max(tile, segment.getTileOrder().tokens);
   return tile;
 }
@@ -193,7 +193,13 @@ static int64_t getTokens(AttentionOp op) {
 static int64_t getItemRows(AttentionOp op, int64_t queryTile) {
   auto query = op.getQuery().getType();
   if (queryTile == 0)
-    queryTile = query.isDynamicDim(2) ? 1 : query.getDimSize(2);
+    queryTile =
+        query.isDynamicDim(2)
+            ? 1
+            : chooseQueryTile(query.getDimSize(2), op.getGroupSize(),
+                              std::max(query.getDimSize(3),
+                                       op.getInit().getType().getDimSize(3)),
+                              kCPURowChannels);
   return op.getGroupSize() * queryTile;
 }
 
@@ -207,9 +213,8 @@ ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine,
   int64_t headsInside = chooseHeadsInside(op, work, tile, machine);
   int64_t items = key.getBatch() * (headsInside == 0 ? key.getHeads() : 1) *
                   (query.isDynamicDim(2) ? 1 : query.getDimSize(2));
-  return ScheduleAttr::get(
-      op.getContext(), tile,
-      chooseSplits(items, getTokens(op), machine.threads), headsInside,
-      chooseVectorWidth(op, rows, machine),
-      choosePrefetch(work, tile, machine));
+  return ScheduleAttr::get(op.getContext(), tile,
+                           chooseSplits(items, getTokens(op), machine.threads),
+                           headsInside, chooseVectorWidth(op, rows, machine),
+                           choosePrefetch(work, tile, machine));
 }
