@@ -209,11 +209,32 @@ struct FmaPattern : OpRewritePattern<math::FmaOp> {
   }
 };
 
+/// The larger of two where neither NaN nor the sign of zero matters, in the
+/// form that x86 has an instruction for. It promises nothing: a NaN makes some
+/// result of it, and no poison.
+struct MaximumPattern : OpRewritePattern<arith::MaximumFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::MaximumFOp op,
+                                PatternRewriter &rewriter) const override {
+    using arith::FastMathFlags;
+    if (!bitEnumContainsAll(op.getFastmath(),
+                            FastMathFlags::nnan | FastMathFlags::nsz))
+      return rewriter.notifyMatchFailure(op, "NaN or the sign of 0 matters");
+    Value lhs = op.getLhs(), rhs = op.getRhs();
+    Value isLarger = arith::CmpFOp::create(rewriter, op.getLoc(),
+                                           arith::CmpFPredicate::OGT, lhs, rhs);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isLarger, lhs, rhs);
+    return success();
+  }
+};
+
 struct ExpandFloatsPass : kvq::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
+    patterns.add<MaximumPattern>(&getContext());
     if (half)
       patterns.add<ExtendHalfPattern, RoundToHalfPattern>(&getContext());
     if (rounding)

@@ -9,6 +9,8 @@
 
 #include "CodePacking.h"
 
+#include "kvq/IR/FloatArithmetic.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -51,6 +53,26 @@ Value CodePlanes::buildCode(OpBuilder &b, Location loc, Value byte,
     return wide;
   return arith::SubIOp::create(b, loc, wide,
                                buildInteger(b, loc, type, 1 << (bits - 1)));
+}
+
+/// With the bits of 2^23 above it a number of fewer bits is a float, from which
+/// what it counts from is subtracted, exactly. A signed code's sign is turned
+/// over, so that it counts from the least one.
+Value CodePlanes::buildScaledCode(OpBuilder &b, Location loc, Value byte,
+                                  int64_t plane) const {
+  constexpr int64_t kOffset = 1 << 23, kBitsOfOffset = 0x4B000000;
+  Type i32 = b.getI32Type();
+  unsigned shift = bits * plane;
+  int64_t sign = int64_t(1) << (bits - 1 + shift);
+  int64_t turned = isSigned && !bias ? sign : 0;
+  Value word = arith::ExtUIOp::create(b, loc, i32, byte);
+  word = buildMask(b, loc, word, ((1 << bits) - 1) << shift);
+  word = arith::XOrIOp::create(
+      b, loc, word, buildInteger(b, loc, i32, kBitsOfOffset | turned));
+  double least = kOffset + (isSigned || bias ? sign : 0);
+  return arith::SubFOp::create(
+      b, loc, arith::BitcastOp::create(b, loc, b.getF32Type(), word),
+      buildF32(b, loc, least));
 }
 
 Value CodePlanes::buildCodeAboveLeast(OpBuilder &b, Location loc, Value byte,

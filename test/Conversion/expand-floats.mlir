@@ -71,3 +71,16 @@ func.func @fused(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<4xf32>) -> (ve
   %1 = math.fma %a, %b, %c : vector<4xf32>
   return %0, %1 : vector<4xf32>, vector<4xf32>
 }
+
+// The larger of two where neither NaN nor the sign of 0 matters is one instruction of
+// x86; others are LLVM's.
+// NONE-LABEL: func @larger
+// NONE-SAME:    %[[X:.*]]: vector<8xf32>, %[[Y:.*]]: vector<8xf32>
+// NONE-NEXT:  %[[IS:.*]] = arith.cmpf ogt, %[[X]], %[[Y]] : vector<8xf32>
+// NONE-NEXT:  %[[M:.*]] = arith.select %[[IS]], %[[X]], %[[Y]]
+// NONE-NEXT:  arith.maximumf %[[M]], %[[Y]] fastmath<nnan>
+func.func @larger(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  %0 = arith.maximumf %x, %y fastmath<nnan,nsz> : vector<8xf32>
+  %1 = arith.maximumf %0, %y fastmath<nnan> : vector<8xf32>
+  return %1 : vector<8xf32>
+}

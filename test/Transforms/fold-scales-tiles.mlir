@@ -158,6 +158,35 @@ func.func @planes(%p: tensor<4x?xf32>, %cache: !vc4, %b: index, %h: index, %lo: 
   return %r : tensor<4x64xf32>
 }
 
+// In f32 both planes are summed next to each other. The codes of the upper one are
+// read where they lie, 16 times as large, which is made up for in the sums.
+
+// CHECK-LABEL: func @planes_f32(
+// CHECK:       %[[TILE:.+]]:2 = kvq.load_tile {{.*}} {as_tile, packed, {{.*}} -> tensor<32x32x2xi8>, tensor<4x64xf16>
+// CHECK:       %[[SUMS:.+]]:2 = linalg.generic {{.*}} outs(%{{.+}}, %{{.+}} : tensor<4x2x16xf32>, tensor<4x2x16xf32>)
+// CHECK:         %[[LOW:.+]] = arith.andi %[[BYTE:.+]], %c15_i32 : i32
+// CHECK-NEXT:    %[[BITS:.+]] = arith.xori %[[LOW]], %{{.+}} : i32
+// CHECK-NEXT:    %[[ABOVE:.+]] = arith.bitcast %[[BITS]] : i32 to f32
+// CHECK-NEXT:    arith.subf %[[ABOVE]], %{{.+}} : f32
+// CHECK:         arith.andi %[[BYTE]], %c240_i32 : i32
+// CHECK:       linalg.generic {{.*}} ins(%[[SUMS]]#1 : tensor<4x2x16xf32>)
+// CHECK:         arith.mulf %{{.+}}, %cst{{.*}} fastmath<contract> : f32
+func.func @planes_f32(%p: tensor<4x?xf32>, %cache: !vc4, %b: index, %h: index, %lo: index, %hi: index,
+    %n: index, %out: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %t:2 = kvq.load_tile %cache <codes> at [%b, %h] tokens [%lo to %hi] {tile = 64 : i64, within_page}
+      : !vc4 -> tensor<?x64xi8>, tensor<?x4xf16>
+  %buffer = tensor.empty() : tensor<64x64xf32>
+  %tile = tensor.extract_slice %buffer[0, 0] [%n, 64] [1, 1] : tensor<64x64xf32> to tensor<?x64xf32>
+  %x = kvq.dequantize #v4 ins(%t#0, %t#1 : tensor<?x64xi8>, tensor<?x4xf16>) outs(%tile : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %r = linalg.generic #values ins(%p, %x : tensor<4x?xf32>, tensor<?x64xf32>) outs(%out : tensor<4x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %c fastmath<contract> : f32
+    %1 = arith.addf %o, %0 fastmath<contract> : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x64xf32>
+  return %r : tensor<4x64xf32>
+}
+
 // Of a query of i8 four channels are multiplied at once, of two rows of pairs, with
 // unsigned codes. What these are above the least code is taken away again.
 

@@ -106,7 +106,9 @@ def ExpandFloatsPass : Pass<"kvq-expand-floats"> {
   let summary = "Writes out what a processor has no instruction for";
   let description = [{
     LLVM calls the library for each lane of what a target lacks. What the options
-    name becomes arithmetic on numbers or vectors:
+    name becomes arithmetic on numbers or vectors. An `arith.maximumf` with the flags
+    `nnan` and `nsz` always becomes a comparison and a selection, one instruction on
+    x86.
 
     - `half`: `arith.extf` from f16 to f32 and `arith.truncf` back, by shifts and one
       product or sum of f32.

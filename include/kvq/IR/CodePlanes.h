@@ -32,6 +32,13 @@ struct CodePlanes {
   /// The code, i16, that the i8 `byte` holds in `plane`.
   Value buildCode(OpBuilder &builder, Location loc, Value byte,
                   int64_t plane) const;
+  /// The code over its unit, f32: how it reads without being shifted.
+  Value buildScaledCode(OpBuilder &builder, Location loc, Value byte,
+                        int64_t plane) const;
+  /// What a scaled code times is the code: a power of two.
+  double getUnit(int64_t plane) const {
+    return 1.0 / static_cast<double>(int64_t(1) << (bits * plane));
+  }
   /// How much the code is above the least one, i8.
   Value buildCodeAboveLeast(OpBuilder &builder, Location loc, Value byte,
                             int64_t plane) const;

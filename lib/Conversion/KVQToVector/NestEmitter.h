@@ -55,10 +55,16 @@ public:
   SmallVector<Value> indices(OpOperand *operand, const Point &point);
 
 private:
+  // BytesOfPairs.cpp:
   Value loadPairs(OpOperand *operand, const Point &point, int64_t neighbour);
   Value loadFromPairs(OpOperand *operand, const Point &point,
                       int64_t neighbour);
+  OpOperand *findExtendedPairs(Operation *op);
   Value emitBytesOfPairs(Operation *op, const Point &point);
+  Value splatInteger(int32_t value);
+  Value extendBytes(Value words, int64_t neighbour);
+  Value convertSignedBytes(Value words, int64_t neighbour);
+
   Value axisIndex(unsigned axis, const Point &point);
   Value vectorIndex(unsigned axis, const Point &point);
   Value emitSum(Operation *op, const Point &point, ValueRange accumulators);

@@ -246,12 +246,12 @@ public:
     if (isDense)
       limit = registers * 3 / 4;
     else // eight accumulators cover the latency of two multiply-adds a cycle
-      limit = plan.hasReduction() ? registers / 2 : kElementwiseBlock;
-    // A conversion counts with its load, and a multiply-add is one op.
-    bodyCost = -2.0;
-    for (Operation &op : plan.op.getBody()->without_terminator())
-      bodyCost += isa<math::Exp2Op, math::TanhOp>(op) ? kExp2Cost : 1.0;
-    bodyCost = plan.integerSum ? 1.0 : std::max(bodyCost, 1.0);
+      limit =
+          plan.hasReduction()
+              ? std::max<int64_t>(registers / 2 / plan.op.getNumDpsInits(), 1)
+              : kElementwiseBlock;
+    if (!plan.integerSum)
+      countBody();
     for (unsigned axis = 0; axis < plan.kinds.size(); ++axis)
       hasChain |= plan.isReduced(axis) && plan.extents[axis] != plan.step(axis);
   }
@@ -267,8 +267,8 @@ private:
   double loadCost(OpOperand *operand) {
     auto type = cast<MemRefType>(operand->get().getType());
     unsigned bits = type.getElementTypeBitWidth();
-    // Narrow elements are converted as they are loaded, but for factors that are
-    // multiplied as they are.
+    // Narrow elements are converted as they are loaded, but for factors that
+    // are multiplied as they are.
     if (plan.integerSum) {
       bool isUniform = plan.laneAxis && !plan.axesOf(operand)[*plan.laneAxis];
       bool inQuads = plan.integerSum->neighbours == 4 && bits == 8;
@@ -276,6 +276,40 @@ private:
         return 1.0;
     }
     return bits < 32 ? 3.0 : 1.0;
+  }
+
+  /// What a step does with elements: for each point, or once for points that
+  /// share what it is done with.
+  void countBody() {
+    llvm::SmallDenseMap<Value, llvm::SmallBitVector> axesOf;
+    auto noAxes = llvm::SmallBitVector(plan.kinds.size());
+    for (OpOperand &operand : plan.op->getOpOperands())
+      axesOf[plan.op.getMatchingBlockArgument(&operand)] =
+          plan.op.isDpsInit(&operand) ? ~noAxes : plan.axesOf(&operand);
+    double ofPoints = -2.0; // a multiply-add is one op
+    for (Operation &op : plan.op.getBody()->without_terminator()) {
+      llvm::SmallBitVector axes = noAxes;
+      for (Value operand : op.getOperands())
+        if (auto known = axesOf.find(operand); known != axesOf.end())
+          axes |= known->second;
+      if (auto index = dyn_cast<linalg::IndexOp>(op))
+        axes.set(index.getDim());
+      for (Value result : op.getResults())
+        axesOf[result] = axes;
+      bool isShared =
+          llvm::any_of(llvm::seq<unsigned>(axes.size()), [&](auto axis) {
+            return !axes[axis] && !plan.isReduced(axis);
+          });
+      // A conversion counts with its load.
+      bool isConversion =
+          isa<CastOpInterface>(op) && isa<BlockArgument>(op.getOperand(0));
+      double cost = isa<math::Exp2Op, math::TanhOp>(op) ? kExp2Cost : 1.0;
+      if (!isShared)
+        ofPoints += cost;
+      else if (!isConversion && !isa<arith::BitcastOp>(op))
+        inputs.push_back({axes, cost});
+    }
+    bodyCost = std::max(ofPoints, 1.0);
   }
 
   void search(unsigned axis, int64_t points) {
@@ -323,9 +357,9 @@ private:
   }
 
   /// Cycles that a step of a dense block takes, with what is left of extents
-  /// that are no multiples of its sizes: two multiply-adds and two loads a cycle,
-  /// and one multiply-add of each accumulator in four, of which a few more keep
-  /// both units busy. `actual` has the sizes before `axis`.
+  /// that are no multiples of its sizes: two multiply-adds and two loads a
+  /// cycle, and one multiply-add of each accumulator in four, of which a few
+  /// more keep both units busy. `actual` has the sizes before `axis`.
   double timeBlocks(unsigned axis, SmallVector<int64_t> &actual) {
     if (axis == sizes.size()) {
       auto product = [&](const llvm::SmallBitVector &axes) {
@@ -393,9 +427,10 @@ private:
   int64_t limit, registers;
   /// Whether points are multiply-adds of f32 alone, along parallel lanes.
   bool isDense;
-  double bodyCost;
+  double bodyCost = 1.0;
   /// Whether an accumulator is updated more than once.
   bool hasChain = false;
+  /// Work for points that agree in some axes: loads, and what follows of them.
   SmallVector<std::pair<llvm::SmallBitVector, double>> inputs;
   SmallVector<int64_t> sizes;
   SmallVector<double> effective;

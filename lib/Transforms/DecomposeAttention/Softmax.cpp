@@ -260,6 +260,14 @@ Value TileDecomposer::adjustScores(Value scores) {
 // Online softmax
 //===----------------------------------------------------------------------===//
 
+/// The larger of two scores, either where one is NaN (its weight makes NaN of
+/// the sum anyway), and of either sign where both are zeros: processors have
+/// one instruction for that.
+static Value buildMaximum(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+  return arith::MaximumFOp::create(
+      b, loc, lhs, rhs, arith::FastMathFlags::nnan | arith::FastMathFlags::nsz);
+}
+
 Value TileDecomposer::computeTileMaximum(Value scores) {
   Value init =
       buildFill(b, loc, buildScratch(b, loc, {rows}, {b.getIndexAttr(rows)}),
@@ -268,8 +276,7 @@ Value TileDecomposer::computeTileMaximum(Value scores) {
              b, loc, getScoreAxes(), "t", {{scores, getScoreAxes()}},
              {{init, "r"}},
              [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
-               return SmallVector<Value>{
-                   arith::MaximumFOp::create(b, loc, outs[0], ins[0])};
+               return SmallVector<Value>{buildMaximum(b, loc, outs[0], ins[0])};
              })
       .front();
 }
@@ -282,7 +289,7 @@ SmallVector<Value> TileDecomposer::updateState(Value tileMaximum) {
       b, loc, "r", "", {{tileMaximum, "r"}},
       {{weightInit, "r"}, {op.getMax(), "r"}, {op.getSum(), "r"}},
       [](OpBuilder &b, Location loc, ValueRange ins, ValueRange outs) {
-        Value maximum = arith::MaximumFOp::create(b, loc, outs[1], ins[0]);
+        Value maximum = buildMaximum(b, loc, outs[1], ins[0]);
         Value weight = buildSoftmaxWeight(b, loc, outs[1], maximum);
         return SmallVector<Value>{weight, maximum,
                                   buildMul(b, loc, outs[2], weight)};

@@ -10,8 +10,6 @@
 
 #include "ScaleFolder.h"
 
-#include "kvq/IR/CodePlanes.h"
-
 namespace mlir::kvq {
 
 /// Emits the form of a contraction where the operand that is not codes becomes
@@ -59,28 +57,23 @@ private:
                          ArrayRef<StructuredOperand> scales,
                          StructuredOperand output,
                          const CodeBody &extend = nullptr);
-  /// The part of a tile's channels that is contracted at once.
-  struct TilePart {
-    int64_t firstGroup, groups;
-    int64_t firstChannel, channels; // of each of the groups
+  /// A part of a tile's channels, and how its codes are extended.
+  struct IntegerPart : TilePart {
     CodeBody extend;
   };
-  std::optional<CodePlanes> findPlanes(LoadTileOp load);
-  SmallVector<TilePart> getTileParts(std::optional<CodePlanes> planes,
-                                     bool aboveLeast);
+  SmallVector<IntegerPart> getIntegerParts(std::optional<CodePlanes> planes,
+                                           bool aboveLeast);
   bool paysToTurnRows() const;
   Value turn(Value value, StringRef axes, StringRef turned);
   SmallVector<Value> turnRows();
   Value contractKeysOfTile(std::optional<CodePlanes> planes, OpFoldResult first,
                            function_ref<SmallVector<Value>()> load);
-  Value contractPairsOfKeys(const TilePart &part, Value query, Value stored,
+  Value contractPairsOfKeys(const IntegerPart &part, Value query, Value stored,
                             ArrayRef<StructuredOperand> factors, Value scores);
-  Value contractQuadsOfKeys(const TilePart &part, Value query, Value stored,
+  Value contractQuadsOfKeys(const IntegerPart &part, Value query, Value stored,
                             ArrayRef<StructuredOperand> factors, Value scores);
   Value addLeast(const Integers &query, unsigned bits, Value steps,
                  Value scales, Value scores);
-  tensor::ExtractSliceOp slice(Value value, ArrayRef<int64_t> offsets,
-                               ArrayRef<int64_t> sizes);
   Value scaleSteps(Value steps, StringRef axes);
   /// Scratch for the `axes`, each of which is one of some operand's.
   Value scratchFor(ArrayRef<StructuredOperand> operands, StringRef axes,

@@ -12,30 +12,18 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// The planes that the codes of a tile are contracted in; nothing where each is
-/// a byte, or where a plane would cut groups of channels elsewhere than between
-/// equal parts. They are unpacked then.
-std::optional<CodePlanes> IntegerFolder::findPlanes(LoadTileOp load) {
-  auto planes = CodePlanes::get(load.getCache().getType());
-  if (!planes)
-    return std::nullopt;
-  int64_t ofPlane = headDim / planes->count, ofGroup = headDim / groups;
-  bool fits = ofPlane % ofGroup == 0 || ofGroup % ofPlane == 0;
-  return fits ? planes : std::nullopt;
-}
-
-/// The parts of a tile's channels and how their codes are extended; with
-/// `aboveLeast` as unsigned numbers, by which they are above the least code.
-SmallVector<IntegerFolder::TilePart>
-IntegerFolder::getTileParts(std::optional<CodePlanes> planes, bool aboveLeast) {
-  int64_t ofGroup = headDim / groups;
+/// How the codes of each part are extended; with `aboveLeast` as unsigned
+/// numbers, by which they are above the least code.
+SmallVector<IntegerFolder::IntegerPart>
+IntegerFolder::getIntegerParts(std::optional<CodePlanes> planes,
+                               bool aboveLeast) {
   CodePlanes bytes{/*count=*/1, /*bits=*/8, format.hasSignedCodes(),
                    /*bias=*/false};
   CodePlanes held = planes.value_or(bytes);
-  int64_t ofPlane = headDim / held.count;
-  SmallVector<TilePart> parts;
-  for (int64_t plane = 0; plane < held.count; ++plane) {
-    int64_t first = plane * ofPlane;
+  bool isCode = !planes && !aboveLeast;
+  SmallVector<IntegerPart> parts;
+  for (const TilePart &part : getTileParts(planes)) {
+    int64_t plane = parts.size();
     auto extend = [=](OpBuilder &b, Location loc, Value byte) -> Value {
       Type i32 = b.getI32Type();
       if (aboveLeast)
@@ -44,25 +32,13 @@ IntegerFolder::getTileParts(std::optional<CodePlanes> planes, bool aboveLeast) {
       return arith::ExtSIOp::create(b, loc, i32,
                                     held.buildCode(b, loc, byte, plane));
     };
-    bool isCode = !planes && !aboveLeast;
-    parts.push_back({first / ofGroup, std::max<int64_t>(ofPlane / ofGroup, 1),
-                     first % ofGroup, std::min(ofPlane, ofGroup),
-                     isCode ? CodeBody() : extend});
+    parts.push_back({part, isCode ? CodeBody() : extend});
   }
   return parts;
 }
 
-tensor::ExtractSliceOp IntegerFolder::slice(Value value,
-                                            ArrayRef<int64_t> offsets,
-                                            ArrayRef<int64_t> sizes) {
-  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(
-      b, loc, value, getAsIndexOpFoldResult(b.getContext(), offsets),
-      getAsIndexOpFoldResult(b.getContext(), sizes), ones);
-}
-
 /// scores[r, t] += sum over pairs p of channels, for all tokens of the tile.
-Value IntegerFolder::contractPairsOfKeys(const TilePart &part, Value query,
+Value IntegerFolder::contractPairsOfKeys(const IntegerPart &part, Value query,
                                          Value stored,
                                          ArrayRef<StructuredOperand> factors,
                                          Value scores) {
@@ -74,7 +50,7 @@ Value IntegerFolder::contractPairsOfKeys(const TilePart &part, Value query,
 }
 
 /// The same over four channels q at once, of two pairs that lie `tokens` apart.
-Value IntegerFolder::contractQuadsOfKeys(const TilePart &part, Value query,
+Value IntegerFolder::contractQuadsOfKeys(const IntegerPart &part, Value query,
                                          Value stored,
                                          ArrayRef<StructuredOperand> factors,
                                          Value scores) {
@@ -187,7 +163,8 @@ Value IntegerFolder::contractKeysOfTile(
   Type byte = getElementTypeOrSelf(stored[0]);
   SmallVector<int64_t> ofRows = {rows, tokenBound};
   Value scores = buildFill(b, loc, buildEmpty(ofRows), 0.f);
-  for (const TilePart &part : getTileParts(planes, /*aboveLeast=*/inQuads)) {
+  for (const IntegerPart &part :
+       getIntegerParts(planes, /*aboveLeast=*/inQuads)) {
     Value tile = tensor::ExpandShapeOp::create(
         b, loc,
         RankedTensorType::get({part.groups, part.channels / 2, tokenBound, 2},
@@ -224,7 +201,8 @@ Value IntegerFolder::foldValuesOfTile(LoadTileOp load) {
   all = splitPairs(insertTokens(integers.codes, all, first));
   Type byte = getElementTypeOrSelf(stored[0]);
   Value result = expandChannels(op.output);
-  for (const TilePart &part : getTileParts(planes, /*aboveLeast=*/false)) {
+  for (const IntegerPart &part :
+       getIntegerParts(planes, /*aboveLeast=*/false)) {
     Value tile = tensor::ExpandShapeOp::create(
         b, loc,
         RankedTensorType::get({tokenBound / 2, part.groups, part.channels, 2},

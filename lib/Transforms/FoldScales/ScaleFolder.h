@@ -8,6 +8,7 @@
 #ifndef KVQ_LIB_TRANSFORMS_FOLDSCALES_SCALEFOLDER_H
 #define KVQ_LIB_TRANSFORMS_FOLDSCALES_SCALEFOLDER_H
 
+#include "kvq/IR/CodePlanes.h"
 #include "kvq/IR/FloatArithmetic.h"
 #include "kvq/IR/KVQ.h"
 #include "kvq/IR/StructuredOps.h"
@@ -79,16 +80,31 @@ protected:
   Value foldValuesOfBlock();
   virtual Value foldKeysOfTile(LoadTileOp load);
   virtual Value foldValuesOfTile(LoadTileOp load);
+  /// The part of a tile's channels that is contracted at once, as planes are.
+  struct TilePart {
+    int64_t firstGroup, groups;
+    int64_t firstChannel, channels; // of each of the groups
+  };
   LoadTileOp findTile();
+  std::optional<CodePlanes> findPlanes(LoadTileOp load);
+  SmallVector<TilePart> getTileParts(std::optional<CodePlanes> planes);
+  tensor::ExtractSliceOp slice(Value value, ArrayRef<int64_t> offsets,
+                               ArrayRef<int64_t> sizes);
   SmallVector<Value> loadStored(LoadTileOp load, bool packed = false);
   OpFoldResult getFirstOfTile(LoadTileOp load);
   Value cutTokens(Value matrix, OpFoldResult first);
   Value insertTokens(Value part, Value matrix, OpFoldResult first);
   Value splitLast(Value value, int64_t size);
   Value splitPairs(Value value) { return splitLast(value, 2); }
-  Value contractPairs(StringRef axes, StringRef reduced, StructuredOperand left,
-                      StructuredOperand codes, char pairsAlong,
-                      StructuredOperand output);
+  SmallVector<Value> contractPairs(StringRef axes, StringRef reduced,
+                                   ArrayRef<StructuredOperand> lefts,
+                                   StructuredOperand stored, char pairsAlong,
+                                   ArrayRef<StructuredOperand> outputs,
+                                   std::optional<CodePlanes> planes);
+  Value addPlanes(Value result, ArrayRef<TilePart> parts, ValueRange sums,
+                  const CodePlanes &planes);
+  SmallVector<Value> splitQuery(ArrayRef<TilePart> parts,
+                                std::optional<CodePlanes> planes);
   Value finishKeysOfTile(Value scores, Value sums, OpFoldResult first,
                          ArrayRef<Value> stored);
   Value finishValuesOfTile(Value result, OpFoldResult first,

@@ -240,13 +240,16 @@ func.func @orderedSum(%x: memref<32xf32>, %out: memref<f32>) {
 
 // Two products of a pair of bytes are added to the accumulator one after the
 // other, a multiply-add each; bytes are cut out of words, extended once for both.
+// The byte below gets the bits of 2^23 above it.
 
 // CHECK-LABEL: func @pairs
 // CHECK:       %[[BYTES:.*]] = vector.load {{.*}} : memref<8x16xi8>, vector<16xi8>
 // CHECK:       %[[WORDS:.*]] = vector.bitcast %[[BYTES]] : vector<16xi8> to vector<8xi16>
 // CHECK:       %[[WIDE:.*]] = arith.extsi %[[WORDS]] : vector<8xi16> to vector<8xi32>
-// CHECK:       %[[UP:.*]] = arith.shli %[[WIDE]]
-// CHECK:       arith.shrsi %[[UP]]
+// CHECK:       %[[BYTE:.*]] = arith.andi %[[WIDE]], %{{.*}} : vector<8xi32>
+// CHECK:       %[[BITS:.*]] = arith.xori %[[BYTE]], %{{.*}} : vector<8xi32>
+// CHECK:       %[[ABOVE:.*]] = arith.bitcast %[[BITS]] : vector<8xi32> to vector<8xf32>
+// CHECK:       arith.subf %[[ABOVE]]
 // CHECK:       %[[P0:.*]] = arith.mulf
 // CHECK:       %[[S0:.*]] = arith.addf %{{.*}}, %[[P0]] fastmath<contract> : vector<8xf32>
 // CHECK:       arith.shrsi %[[WIDE]]
