@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -208,6 +208,20 @@ def _rope(k: Cache, rope: Tables | None, style: str) -> Tables | tuple[()]:
     return check_rope(rope, style, channels, longest, f"{longest} tokens")
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel with its arguments. Each call attends again to what their memory holds by then, and returns `result`."""
+
+    compiled: Any
+    arguments: tuple[Any, ...]
+    threads: int | None
+    result: Any
+
+    def __call__(self) -> Any:
+        self.compiled.invoke("attention", self.arguments, self.threads)
+        return self.result
+
+
 def attention(
     q: np.ndarray,
     k: Cache,
@@ -279,6 +293,60 @@ def attention(
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
     """
+    return prepare(
+        q,
+        k,
+        v,
+        scale,
+        causal,
+        out,
+        splits,
+        threads,
+        positions=positions,
+        mask=mask,
+        slopes=slopes,
+        sinks=sinks,
+        softcap=softcap,
+        window=window,
+        window_first=window_first,
+        value_channels=value_channels,
+        rope=rope,
+        rope_style=rope_style,
+        return_lse=return_lse,
+        query_codes=query_codes,
+        schedule=schedule,
+        query_tile=query_tile,
+        device=device,
+    )()
+
+
+def prepare(
+    q: np.ndarray,
+    k: Cache,
+    v: Cache | None,
+    scale: float | None = None,
+    causal: bool = True,
+    out: np.ndarray | None = None,
+    splits: int | None = None,
+    threads: int = 1,
+    *,
+    positions: Sequence[int] | np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+    sinks: np.ndarray | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
+    window_first: int = 0,
+    value_channels: tuple[int, int] | None = None,
+    rope: Tables | None = None,
+    rope_style: str = "half",
+    return_lse: bool = False,
+    query_codes: str | None = None,
+    schedule: Schedule | None = None,
+    query_tile: int | None = None,
+    device: str | Device | None = None,
+) -> Prepared:
+    """The call that `attention` makes for these arguments, to be made again while the caches hold as many tokens."""
     check_type("k", k, Cache)
     if v is None and value_channels is None:
         raise _kvq.Error("expected v, or value_channels of k's rows")
@@ -360,5 +428,5 @@ def attention(
     arguments += [array for array in extra.values() if array is not None]
     arguments += tables
     arguments += [out] if lse is None else [out, lse]
-    compiled.invoke("attention", tuple(arguments), None if threads == 1 else threads)
-    return out if lse is None else (out, lse)
+    result = out if lse is None else (out, lse)
+    return Prepared(compiled, tuple(arguments), None if threads == 1 else threads, result)

@@ -8,12 +8,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 import kvq_mlir as kvq
 
 from . import ggml_engine, yardstick
+from .attend import Prepared, prepare
 from .bench_cases import NamedFormat, filled, named_format, positive, positives, used_bytes
 from .bench_timing import MEMORY_BYTES, Spread, interleave, memory_read, spread
 from .decode_step import Temporaries, measure
@@ -186,12 +188,16 @@ def make_case(
 
     out = np.empty(q.shape, np.float32)
 
-    def attend(sides: list[kvq.Cache], threads: int) -> np.ndarray:
-        return kvq.attention(q, *sides, out=out, threads=threads, query_codes=query_codes)
+    @cache  # what Python does before a kernel is not measured
+    def prepared(threads: int, room: int, newest: bool = False) -> Prepared:
+        rows, results = (q[:, :, -1:].copy(), None) if newest else (q, out)
+        return prepare(rows, *caches(room), out=results, threads=threads, query_codes=query_codes)
 
-    k, v = sides = fill(int(lengths.max()))
+    caches = cache(fill)
+    longest = int(lengths.max())
+    k, v = caches(longest)
     start = time.thread_time()
-    attend(sides, 1)
+    prepared(1, longest)()
     first = time.thread_time() - start
     slow = (lambda: unfused_attention(q, k, v)) if unfused else None
     if slow and query_codes is None:
@@ -199,23 +205,19 @@ def make_case(
     dense = torch_attention(q, k, v) if torch else None
     if dense and query_codes is None:
         _check(name, "PyTorch", out, dense(1), LARGEST_UNFUSED_DIFFERENCE)
-    grown = None if storage.grown is None else fill(storage.grown)
-    newest = np.ascontiguousarray(q[:, :, -1:])
     bits = [side.format.bits or 16 for side in (k, v)]
     return Case(
         name,
-        *(str(side.format) for side in sides),
-        lambda threads: attend(sides, threads),
+        *(str(side.format) for side in (k, v)),
+        lambda threads: prepared(threads, longest)(),
         used_bytes(k) + used_bytes(v),
         first,
         _temporaries(shape, k, v),
         4 if max(bits) <= 4 else 8,
         min(kind for kind in ggml_engine.TYPES if kind >= max(bits)),
         slow,
-        None if grown is None else lambda threads: attend(grown, threads),
-        None
-        if shape.queries == 1
-        else lambda threads: kvq.attention(newest, *sides, threads=threads, query_codes=query_codes),
+        None if storage.grown is None else lambda threads: prepared(threads, storage.grown)(),
+        None if shape.queries == 1 else lambda threads: prepared(threads, longest, newest=True)(),
         dense,
     )
 

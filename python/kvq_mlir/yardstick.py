@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -83,11 +84,12 @@ class Yardstick:
         if self.lengths.shape != (batch,) or self.lengths.max(initial=0) > self.keys.shape[2]:
             raise ValueError(f"expected {batch} lengths of at most {self.keys.shape[2]}, got {self.lengths}")
 
-    def __call__(self, threads: int = 1) -> np.ndarray:
-        """Runs it once; returns `out`."""
+    @cached_property
+    def _call(self) -> Callable[[int], bool]:
+        """The library's function with all arguments but the threads."""
         batch, kv_heads = self.keys.shape[:2]
-        found = _library().kvq_yardstick_attend(
-            self.bits,
+        arguments = (
+            ctypes.c_int(self.bits),
             ctypes.c_int64(self.query.shape[1] // kv_heads),
             self.query.ctypes.data_as(ctypes.c_void_p),
             ctypes.byref(_side(self.keys)),
@@ -97,9 +99,12 @@ class Yardstick:
             ctypes.c_int64(kv_heads),
             ctypes.c_float(self.scale),
             self.out.ctypes.data_as(ctypes.c_void_p),
-            threads,
         )
-        assert found, "the library has a kernel for each of QUERY_HEADS"
+        return partial(_library().kvq_yardstick_attend, *arguments)
+
+    def __call__(self, threads: int = 1) -> np.ndarray:
+        """Runs it once; returns `out`."""
+        assert self._call(threads), "the library has a kernel for each of QUERY_HEADS"
         return self.out
 
 
