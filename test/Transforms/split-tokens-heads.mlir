@@ -1,5 +1,5 @@
 // RUN: kvq-opt %s -kvq-split-tokens | FileCheck %s --check-prefix=SPLIT
-// RUN: kvq-opt %s "-kvq-assign-schedule=l2-bytes=1048576" | FileCheck %s --check-prefix=SCHEDULE
+// RUN: kvq-opt %s "-kvq-assign-schedule=l2-bytes=4194304" | FileCheck %s --check-prefix=SCHEDULE
 // RUN: kvq-opt %s -kvq-assign-schedule | FileCheck %s --check-prefix=SMALL
 
 #f = #kvq.format<codes = i8, group = [1, 32], scale = f16>
@@ -20,7 +20,7 @@
 // SPLIT:     %[[NEW:.*]], %{{.*}}, %{{.*}} = kvq.partial_attention ins(%[[Q]], {{.*}} at[%[[B]], %[[H]]] tokens[%{{.*}} to %[[TO]]]
 // SPLIT:     tensor.insert_slice %[[NEW]] into %[[ACC]][%[[FIRST]], 0] [4, 128] [1, 1]
 
-// As many tokens as a quarter of the second cache holds of all heads.
+// As many tokens as a sixteenth of the second cache holds of all heads.
 // SCHEDULE: func.func @inside
 // SCHEDULE: schedule = #kvq.schedule<tile = 32, splits = 1, heads_inside = 128, prefetch = 1>
 // SCHEDULE: func.func @chosen

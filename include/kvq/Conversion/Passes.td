@@ -151,7 +151,9 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     rows, or one tile of a layout) is prefetched for the tile after it, line by line,
     where there is one: in front of the part, or, if it is read in loops, a few lines
     in each iteration of all but the innermost one, since many at a time would wait
-    for each other; where these are few, also in the innermost one.
+    for each other; where these are few, also in the innermost one. What is 8 KiB or
+    more comes to the second cache (`locality<2>`): lines on their way to the first
+    one take its buffers, which are few.
     Where a loop over heads is in between, each of whose rows lie beside the others'
     (`token_major` caches, `heads_inside`), each head prefetches its share of the rows
     of all heads that come next. Of rows in pages the page of the next tile is looked
@@ -161,16 +163,16 @@ def PrefetchTilesPass : Pass<"kvq-prefetch-tiles"> {
     Of test/Conversion/KVQToVector/prefetch-tiles.mlir, abridged:
 
     ```mlir
-    scf.for %t = %c0 to %n step %c64 {
+    scf.for %t = %c0 to %n step %c32 {
       %rows = memref.subview %codes[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1] …
     ```
     becomes
     ```mlir
-    scf.for %t = %c0 to %n step %c64 {
+    scf.for %t = %c0 to %n step %c32 {
       …                                    // %bytes: 128 for each row of the next tile
       %bytes_of_head = memref.collapse_shape %codes [[0], [1], [2, 3]] …
       scf.for %b = %c0 to %bytes step %c64 {
-        %i = arith.addi %next, %b : index  // %next: (%t + 64) * 128
+        %i = arith.addi %next, %b : index  // %next: (%t + 32) * 128
         memref.prefetch %bytes_of_head[%c0, %h, %i], read, locality<3>, data …
       }
       %rows = memref.subview %codes[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1] …

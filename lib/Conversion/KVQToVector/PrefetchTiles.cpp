@@ -143,6 +143,15 @@ static Value getFirst(OpBuilder &b, Location loc, const Share &share) {
   return first;
 }
 
+/// Where lines wait until they are read: in the first cache (3) or the second
+/// (2). On their way to the first one lines take one of its few buffers each,
+/// which is what limits how fast memory is read where many come; the second is
+/// a little farther from what is there already.
+static int32_t getLocality(const NextBytes &next, int64_t line) {
+  constexpr int64_t kManyLines = 128;
+  return next.isNear && next.most < kManyLines * line ? 3 : 2;
+}
+
 /// Prefetches `next` in front of `part`, or as it is read.
 static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
                      scf::ForOp loop) {
@@ -161,7 +170,7 @@ static void prefetch(OpBuilder &b, memref::SubViewOp part, NextBytes next,
   auto prefetchLine = [&](Value element) {
     next.at.back() = arith::AddIOp::create(b, loc, next.first, element);
     memref::PrefetchOp::create(b, loc, next.flat, next.at, /*isWrite=*/false,
-                               /*localityHint=*/next.isNear ? 3 : 2,
+                               /*localityHint=*/getLocality(next, line),
                                /*isDataCache=*/true);
   };
   // In short code without a loop, and without a bound: a prefetch may miss.

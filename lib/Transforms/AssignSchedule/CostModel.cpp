@@ -37,6 +37,10 @@ constexpr int64_t kLeastTileTokens = 16;
 constexpr int64_t kSplitTokens = 512;
 /// More tokens of all heads in turn gain nothing.
 constexpr int64_t kMostTokensInside = 256;
+/// What part of the second cache these take. It is read in another order than
+/// it came in, and the more of it there is, the more is gone by then: from 128
+/// KiB to 512 KiB of 2 MiB a processor lost a third of its speed.
+constexpr int64_t kPartInside = 16;
 /// Where the capacity is not known.
 constexpr int64_t kTypicalTokens = 4096;
 /// A thread may wait for the others for so little of the time.
@@ -137,8 +141,8 @@ int64_t kvq::chooseSplits(int64_t items, int64_t tokens, int64_t threads) {
   return best;
 }
 
-/// Far enough that lines are there when their tile is read, and no farther than
-/// half of the second cache holds.
+/// Far enough that lines are there when the tile of so many tokens is read, and
+/// no farther than half of the second cache holds.
 static int64_t choosePrefetch(const TokenWork &work, int64_t tile,
                               const MachineModel &machine) {
   int64_t operationsPerNanosecond =
@@ -161,7 +165,7 @@ static std::optional<int64_t> chooseVectorWidth(AttentionOp op, int64_t rows,
 }
 
 /// Where the rows of a token's heads lie together, all heads of some tokens are
-/// read in turn, with as many again on their way: half of the second cache.
+/// read in turn.
 static int64_t chooseHeadsInside(AttentionOp op, const TokenWork &work,
                                  int64_t tile, const MachineModel &machine) {
   auto key = cast<CacheType>(op.getKey().getType());
@@ -173,7 +177,7 @@ static int64_t chooseHeadsInside(AttentionOp op, const TokenWork &work,
   if (key.getHeads() == 1 || !key.getTokenMajor() || !value.getTokenMajor())
     return 0;
   int64_t ofTile = std::max<int64_t>(tile * work.bytes * key.getHeads(), 1);
-  int64_t tiles = std::max<int64_t>(machine.l2Bytes / 4 / ofTile, 1);
+  int64_t tiles = std::max<int64_t>(machine.l2Bytes / kPartInside / ofTile, 1);
   return std::min(tiles * tile, kMostTokensInside);
 }
 
@@ -213,8 +217,9 @@ ScheduleAttr kvq::chooseSchedule(AttentionOp op, const MachineModel &machine,
   int64_t headsInside = chooseHeadsInside(op, work, tile, machine);
   int64_t items = key.getBatch() * (headsInside == 0 ? key.getHeads() : 1) *
                   (query.isDynamicDim(2) ? 1 : query.getDimSize(2));
+  int64_t turn = headsInside ? headsInside * key.getHeads() : tile;
   return ScheduleAttr::get(op.getContext(), tile,
                            chooseSplits(items, getTokens(op), machine.threads),
                            headsInside, chooseVectorWidth(op, rows, machine),
-                           choosePrefetch(work, tile, machine));
+                           choosePrefetch(work, turn, machine));
 }

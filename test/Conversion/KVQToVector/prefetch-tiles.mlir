@@ -5,13 +5,13 @@
 
 // CHECK-LABEL: func @tiles(
 // CHECK-SAME:  %[[C:.*]]: memref<1x2x?x128xi8>, %{{.*}}: memref<1x2x?x128xi8>, %[[H:.*]]: index, %[[N:.*]]: index)
-// CHECK:       scf.for %[[T:.*]] = %c0 to %[[N]] step %c64 {
-// CHECK:         %[[NEXT:.*]] = arith.addi %[[T]], %c64
+// CHECK:       scf.for %[[T:.*]] = %c0 to %[[N]] step %c32 {
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[T]], %c32
 // CHECK:         %[[LEFT:.*]] = arith.subi %[[N]], %[[NEXT]]
-// CHECK:         %[[ROWS:.*]] = arith.minsi %[[LEFT]], %c64
+// CHECK:         %[[ROWS:.*]] = arith.minsi %[[LEFT]], %c32
 // CHECK:         %[[END:.*]] = arith.muli %[[ROWS]], %c128
 // CHECK:         %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1], [2, 3]]
-// CHECK:         %[[ROW:.*]] = arith.addi %[[T]], %c64
+// CHECK:         %[[ROW:.*]] = arith.addi %[[T]], %c32
 // CHECK:         %[[FIRST:.*]] = arith.muli %[[ROW]], %c128
 // CHECK:         scf.for %[[B:.*]] = %{{.*}} to %[[END]] step %{{.*}} {
 // CHECK:           %[[AT:.*]] = arith.addi %[[FIRST]], %[[B]]
@@ -23,11 +23,11 @@
 func.func @tiles(%c: memref<1x2x?x128xi8>, %d: memref<1x2x?x128xi8>, %h: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
-  %c64 = arith.constant 64 : index
+  %c32 = arith.constant 32 : index
   %c128 = arith.constant 128 : index
-  scf.for %t = %c0 to %n step %c64 {
+  scf.for %t = %c0 to %n step %c32 {
     %left = arith.subi %n, %t : index
-    %count = arith.minsi %left, %c64 : index
+    %count = arith.minsi %left, %c32 : index
     %rows = memref.subview %c[0, %h, %t, 0] [1, 1, %count, 128] [1, 1, 1, 1]
         : memref<1x2x?x128xi8> to memref<?x128xi8, strided<[128, 1], offset: ?>>
     "test.use"(%rows) : (memref<?x128xi8, strided<[128, 1], offset: ?>>) -> ()
@@ -42,7 +42,8 @@ func.func @tiles(%c: memref<1x2x?x128xi8>, %d: memref<1x2x?x128xi8>, %h: index, 
   return
 }
 
-// A tile of a layout: the number of the tile advances.
+// A tile of a layout: the number of the tile advances. 8 KiB or more come to the
+// second cache.
 
 // CHECK-LABEL: func @layout(
 // CHECK-SAME:  %[[C:.*]]: memref<1x2x?x64x64x2xi8>, %[[H:.*]]: index, %[[N:.*]]: index)
@@ -52,7 +53,7 @@ func.func @tiles(%c: memref<1x2x?x128xi8>, %d: memref<1x2x?x128xi8>, %h: index, 
 // CHECK:         %[[FLAT:.*]] = memref.collapse_shape %[[C]] {{\[\[}}0], [1], [2, 3, 4, 5]]
 // CHECK:         %[[NEXT:.*]] = arith.addi %[[TILE]], %c1
 // CHECK:         arith.muli %[[NEXT]], %c8192
-// CHECK:           memref.prefetch %[[FLAT]][
+// CHECK:           memref.prefetch %[[FLAT]][{{.*}}], read, locality<2>, data
 func.func @layout(%c: memref<1x2x?x64x64x2xi8>, %h: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
