@@ -13,6 +13,7 @@ import numpy as np
 
 import kvq_mlir as kvq
 
+from .attend import prepare
 from .bench_cases import NamedFormat, filled, named_format, positive
 from .bench_timing import Spread, interleave, processor, spread
 from .text import InputError
@@ -48,8 +49,7 @@ def measure_pair(
     start = time.thread_time()
     kvq.attention(q, *pair, out=out)
     first = time.thread_time() - start
-    calls = {"pair": lambda: kvq.attention(q, *pair, out=out), "exact": lambda: kvq.attention(q, *exact, out=out)}
-    samples = interleave(calls, seconds / 2)
+    samples = interleave({"pair": prepare(q, *pair, out=out), "exact": prepare(q, *exact, out=out)}, seconds / 2)
     return spread(samples["pair"]), spread(samples["pair"] / samples["exact"]), first
 
 
