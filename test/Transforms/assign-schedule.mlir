@@ -6,6 +6,13 @@
 // RUN: kvq-opt %s -kvq-assign-schedule=vector-width=16 | FileCheck %s --check-prefix=WIDE
 // RUN: kvq-opt %s -kvq-assign-schedule=query-tile=4 | FileCheck %s --check-prefix=ROWS
 // RUN: kvq-opt %s "-kvq-assign-schedule=l2-bytes=32768 vector-width=256" | FileCheck %s --check-prefix=SHORT
+// RUN: kvq-opt %s -kvq-assign-schedule=tile-tokens=32 --remarks-filter=kvq-assign-schedule \
+// RUN:   --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: kvq-opt %s -kvq-assign-schedule --remarks-filter=kvq-assign-schedule \
+// RUN:   --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=QUIET --implicit-check-not=remark:
+
+// QUIET: func.func
+// REMARK: remark: [Missed] AssignSchedule | Category:kvq-assign-schedule | {{.*}}Reason="tiles of 32 tokens cut those of 64 that they are stored in", Remark="keys are read row by row"
 
 // What the cost model chooses: splits where threads have no other work, smaller
 // tiles where rows of the query are few and where their scratch would not fit,

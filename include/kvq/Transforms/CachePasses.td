@@ -215,7 +215,9 @@ def AssignSchedulePass : Pass<"kvq-assign-schedule", "::mlir::ModuleOp"> {
     3. the cost model of docs/Pipeline.md, from the bytes and operations of a token,
        the number of work items, and the sizes that the other options give.
 
-    A function whose `kvq.attention` is over tensors is left alone.
+    A function whose `kvq.attention` is over tensors is left alone. Where tiles are so
+    small that they cut those of a layout, which then is read row by row, a missed
+    remark of category `kvq-assign-schedule` says so.
 
     Of test/Transforms/assign-schedule.mlir, with `threads=8`, abridged:
 

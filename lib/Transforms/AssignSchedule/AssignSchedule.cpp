@@ -9,6 +9,7 @@
 #include "kvq/Transforms/QueryTile.h"
 #include "kvq/Transforms/Schedules.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::kvq {
@@ -88,8 +89,8 @@ LogicalResult AssignSchedulePass::initialize(MLIRContext *context) {
 
 /// All that the options, the file and the model say, each before the next.
 ScheduleAttr AssignSchedulePass::choose(AttentionOp op) {
-  ScheduleAttr chosen = chooseSchedule(
-      op, {threads, vectorWidth, l1Bytes, l2Bytes}, queryTile);
+  ScheduleAttr chosen =
+      chooseSchedule(op, {threads, vectorWidth, l1Bytes, l2Bytes}, queryTile);
   if (schedules)
     if (ScheduleAttr found = schedules->find(cpu, threads, getScheduleKey(op)))
       chosen = found.withDefaults(chosen);
@@ -102,6 +103,21 @@ ScheduleAttr AssignSchedulePass::choose(AttentionOp op) {
       prefetch >= 0 ? int64_t(prefetch) : *chosen.getPrefetch());
 }
 
+/// A missed remark where tiles of attention cut those of a layout.
+static void remarkCutTiles(AttentionOp op) {
+  int64_t tile = *op.getScheduleAttr().getTile();
+  for (auto [name, side] :
+       {std::pair("keys", op.getKey()), std::pair("values", op.getValue())})
+    for (CacheType cache : cast<CacheType>(side.getType()).getSegmentCaches())
+      if (int64_t stored = cache.getTileOrder().tokens; tile < stored)
+        remark::missed(op.getLoc(), remark::RemarkOpts::name("AssignSchedule")
+                                        .category("kvq-assign-schedule"))
+            << remark::add("{0} are read row by row", name)
+            << remark::reason("tiles of {0} tokens cut those of {1} that they "
+                              "are stored in",
+                              tile, stored);
+}
+
 void AssignSchedulePass::runOnOperation() {
   getOperation().walk([&](AttentionOp op) {
     // Over tensors it has no lowering, which a later pass says.
@@ -112,5 +128,6 @@ void AssignSchedulePass::runOnOperation() {
     if (ScheduleAttr own = op.getScheduleAttr())
       chosen = own.withDefaults(chosen);
     op.setScheduleAttr(chosen);
+    remarkCutTiles(op);
   });
 }
