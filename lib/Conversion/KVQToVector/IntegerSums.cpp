@@ -296,23 +296,27 @@ bool ProductEmitter::isUniform(OpOperand *operand) const {
   return !plan.laneAxis || !plan.axesOf(operand)[*plan.laneAxis];
 }
 
+/// Pairs along the packed axis for `lanes` lanes.
+Value ProductEmitter::loadPacked(OpOperand *operand, const Point &point,
+                                 int64_t lanes) {
+  SmallVector<Value> at = body.indices(operand, point);
+  at.pop_back();
+  at.back() = builder.createOrFold<arith::MulIOp>(
+      loc, at.back(), arith::ConstantIndexOp::create(builder, loc, 2));
+  Type element = cast<MemRefType>(operand->get().getType()).getElementType();
+  return vector::LoadOp::create(builder, loc,
+                                VectorType::get({2 * lanes}, element),
+                                joinLastAxes(builder, loc, operand->get()), at);
+}
+
 /// Two elements of `operand` for each lane, side by side.
 Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
   unsigned axis = *plan.integerSum->pairAxis;
   int64_t lanes = getLanes();
-  auto memref = cast<MemRefType>(operand->get().getType());
-  Type element = memref.getElementType();
   if (isUniform(operand) && isContiguousAlong(plan, operand, axis))
     return broadcastNeighbours(operand, point, /*count=*/2);
-  if (!isUniform(operand) && isPackedAlong(plan, operand, *plan.laneAxis)) {
-    SmallVector<Value> at = body.indices(operand, point);
-    at.pop_back();
-    at.back() = builder.createOrFold<arith::MulIOp>(
-        loc, at.back(), arith::ConstantIndexOp::create(builder, loc, 2));
-    return vector::LoadOp::create(
-        builder, loc, VectorType::get({2 * lanes}, element),
-        joinLastAxes(builder, loc, operand->get()), at);
-  }
+  if (!isUniform(operand) && isPackedAlong(plan, operand, *plan.laneAxis))
+    return loadPacked(operand, point, lanes);
   Value elements[2];
   for (int64_t i : {0, 1}) {
     Point at(point);
@@ -326,6 +330,8 @@ Value ProductEmitter::loadPair(OpOperand *operand, const Point &point) {
 Value ProductEmitter::loadQuad(OpOperand *operand, const Point &point) {
   if (isUniform(operand))
     return broadcastNeighbours(operand, point, /*count=*/4);
+  if (crossesVectors())
+    return loadCrossedQuad(operand, point);
   int64_t lanes = getLanes();
   Value pairs[2];
   for (int64_t i : {0, 1}) {

@@ -330,6 +330,9 @@ SmallVector<Value> NestEmitter::emitIntegerSums(ArrayRef<unsigned> axes,
   int64_t lanes = type ? type.getNumElements() : 1;
   SmallVector<Value> sums(points.size(), splat(builder, loc, zero, lanes));
   sums = emitProducts(axes, laneSegment, points, sums);
+  if (ProductEmitter products(builder, plan, positions);
+      products.crossesVectors())
+    sums = products.uncross(points, sums);
   for (unsigned axis : axes)
     positions[axis] = AxisPosition();
   BodyEmitter body(builder, plan, positions);

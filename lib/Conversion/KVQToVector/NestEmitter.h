@@ -94,14 +94,22 @@ public:
   /// `sum` plus the product, or the two of a pair, at `point`.
   Value add(Value sum, const Point &point);
 
+  /// Whether the lanes of two neighbouring vectors have each other's places
+  /// while products are added.
+  bool crossesVectors() const;
+  /// The sums at `points` with their lanes in order.
+  SmallVector<Value> uncross(ArrayRef<Point> points, ValueRange sums);
+
 private:
   Value getFactor(unsigned index, const Point &point, int64_t count);
   Value apply(ArrayRef<Operation *> ops, Value element);
   bool isUniform(OpOperand *operand) const;
   Value broadcastNeighbours(OpOperand *operand, const Point &point,
                             int64_t count);
+  Value loadPacked(OpOperand *operand, const Point &point, int64_t lanes);
   Value loadPair(OpOperand *operand, const Point &point);
   Value loadQuad(OpOperand *operand, const Point &point);
+  Value loadCrossedQuad(OpOperand *operand, const Point &point);
   Value addNeighbours(Value products);
   int64_t getLanes() const {
     return plan.laneAxis ? positions[*plan.laneAxis].lanes : 1;
