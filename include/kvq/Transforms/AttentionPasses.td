@@ -307,10 +307,12 @@ def FoldScalesPass : Pass<"kvq-fold-scales"> {
     (rule R38). If it cannot be folded, that is an error. With `lanes`, for several
     rows of the query, rows of keys are transposed to pairs of channels of all tokens
     of a tile, in which sums are elementwise; what is no token of it is scratch that
-    nobody has written, and gives scores that nothing reads. Codes of which several
-    share a byte of a tile of the layout are contracted plane by plane, as they are
-    stored (`packed`); of a query of i8 four channels at a time, with codes that
-    count from the least one.
+    nobody has written, and gives scores that nothing reads. Of a query of i8 four
+    channels are multiplied at a time, with codes that count from the least one.
+
+    Codes of which several share a byte of a tile of the layout are contracted as they
+    are stored (`packed`): with integers plane by plane, with f32 all planes side by
+    side, each in a unit of its own, so that none is shifted.
 
     Numerics: reassociates f32 sums and products with scales and zeros; with
     `kvq.query_codes`, rounds the other operand.
