@@ -36,11 +36,19 @@ using namespace mlir::kvq;
 namespace {
 
 /// The tokens `[begin, end)` that lie in one region of a side; without `end`,
-/// all from `begin` on.
+/// all from `begin` on, which is at least `leastBegin`.
 struct TokenRange {
   TokenRegion region;
+  int64_t leastBegin;
   OpFoldResult begin;
   std::optional<OpFoldResult> end;
+
+  /// Whether no token is both here and in `other`, whatever the counts are.
+  bool endsBefore(const TokenRange &other) const {
+    std::optional<int64_t> last =
+        end ? getConstantIntValue(*end) : std::nullopt;
+    return last && *last <= other.leastBegin;
+  }
 };
 
 } // namespace
@@ -49,20 +57,33 @@ struct TokenRange {
 static SmallVector<TokenRange> getRegions(OpBuilder &b, Location loc,
                                           CacheType cache, Value flushed) {
   SmallVector<TokenRange> regions;
-  OpFoldResult codesBegin = b.getIndexAttr(cache.getExactFirst());
-  if (cache.getExactFirst() != 0)
-    regions.push_back({TokenRegion::First, b.getIndexAttr(0), codesBegin});
+  int64_t first = cache.getExactFirst();
+  OpFoldResult codesBegin = b.getIndexAttr(first);
+  if (first != 0)
+    regions.push_back({TokenRegion::First, 0, b.getIndexAttr(0), codesBegin});
   if (!cache.hasRecentWindow()) {
-    regions.push_back({TokenRegion::Codes, codesBegin, std::nullopt});
+    regions.push_back({TokenRegion::Codes, first, codesBegin, std::nullopt});
     return regions;
   }
   AffineExpr count = b.getAffineDimExpr(0);
   OpFoldResult codesEnd = affine::makeComposedFoldedAffineApply(
-      b, loc, AffineMap::get(1, 0, count + cache.getExactFirst()),
-      {OpFoldResult(flushed)});
-  regions.push_back({TokenRegion::Codes, codesBegin, codesEnd});
-  regions.push_back({TokenRegion::Recent, codesEnd, std::nullopt});
+      b, loc, AffineMap::get(1, 0, count + first), {OpFoldResult(flushed)});
+  regions.push_back({TokenRegion::Codes, first, codesBegin, codesEnd});
+  regions.push_back({TokenRegion::Recent, first, codesEnd, std::nullopt});
   return regions;
+}
+
+/// The greatest or the least of `values`. Not as affine.max or affine.min:
+/// bufferization compares slices of tiles by what is known of their bounds, and
+/// it takes seconds where that goes on to the regions of both sides.
+template <typename MaxOrMinOp>
+static Value combine(OpBuilder &b, Location loc,
+                     ArrayRef<OpFoldResult> values) {
+  Value result = getValueOrCreateConstantIndexOp(b, loc, values.front());
+  for (OpFoldResult value : values.drop_front())
+    result = b.createOrFold<MaxOrMinOp>(
+        loc, result, getValueOrCreateConstantIndexOp(b, loc, value));
+  return result;
 }
 
 /// The part of `op` whose keys lie in `key` and values in `value`, on `state`.
@@ -75,17 +96,9 @@ static PartialAttentionOp restrictToRegions(OpBuilder &b, PartialAttentionOp op,
   for (const TokenRange &range : {key, value})
     if (range.end)
       ends.push_back(*range.end);
-  auto identity = [&](unsigned rank) {
-    return AffineMap::getMultiDimIdentityMap(rank, b.getContext());
-  };
   Location loc = op.getLoc();
-  auto materialize = [&](OpFoldResult value) {
-    return getValueOrCreateConstantIndexOp(b, loc, value);
-  };
-  Value begin = materialize(affine::makeComposedFoldedAffineMax(
-      b, loc, identity(begins.size()), begins));
-  Value end = materialize(
-      affine::makeComposedFoldedAffineMin(b, loc, identity(ends.size()), ends));
+  Value begin = combine<arith::MaxSIOp>(b, loc, begins);
+  Value end = combine<arith::MinSIOp>(b, loc, ends);
   auto part = cast<PartialAttentionOp>(b.clone(*op.getOperation()));
   part.getBeginMutable().assign(begin);
   part.getEndMutable().assign(end);
@@ -298,6 +311,8 @@ kvq::splitRegions(RewriterBase &rewriter, PartialAttentionOp op) {
   SmallVector<PartialAttentionOp> parts;
   for (const TokenRange &key : keys)
     for (const TokenRange &value : values) {
+      if (key.endsBefore(value) || value.endsBefore(key))
+        continue;
       bool hasCodes = value.region == TokenRegion::Codes;
       SmallVector<Value> &chain = hasOwnState && hasCodes ? coded : state;
       PartialAttentionOp part =

@@ -88,3 +88,56 @@ func.func @two_groups(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index,
       -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
   return %r#0, %r#1, %r#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+#f = #kvq.format<codes = ui4, group = [32, 1], scale = f16, zero = min f16>
+!c = !kvq.cache<1x8x?x128xf16, #f, exact_first = 4, recent = 64>
+
+// As many first tokens on both sides: they are codes or recent on neither.
+//
+// CHECK-LABEL: func @both_windows(
+// CHECK: kvq.partial_attention {{.*}} {key_region = #kvq.region<first>, tile = 64 : i64, value_region = #kvq.region<first>}
+// CHECK: kvq.partial_attention {{.*}} {key_region = #kvq.region<codes>, tile = 32 : i64, value_region = #kvq.region<codes>}
+// CHECK: kvq.partial_attention {{.*}} {key_region = #kvq.region<codes>, tile = 32 : i64, value_region = #kvq.region<recent>}
+// CHECK: kvq.partial_attention {{.*}} {key_region = #kvq.region<recent>, tile = 32 : i64, value_region = #kvq.region<codes>}
+// CHECK: kvq.partial_attention {{.*}} {key_region = #kvq.region<recent>, tile = 64 : i64, value_region = #kvq.region<recent>}
+// CHECK-NOT: kvq.partial_attention
+func.func @both_windows(%q: tensor<4x128xf32>, %k: !c, %v: !c, %h: index,
+                        %kf: index, %vf: index, %lo: index, %hi: index,
+                        %acc: tensor<4x128xf32>, %max: tensor<4xf32>,
+                        %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !c, !c)
+      at [%c0, %h] tokens [%lo to %hi] flushed [%kf, %vf]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#f = #kvq.format<codes = i4, group = [1, 32], scale = f16>
+!four = !kvq.cache<1x8x?x128xf16, #f, exact_first = 4>
+!two = !kvq.cache<1x8x?x128xf16, #f, exact_first = 2>
+
+// Of the first four keys the last two have values in codes.
+//
+// CHECK-LABEL: func @first_tokens(
+// CHECK: {key_region = #kvq.region<first>, tile = 64 : i64, value_region = #kvq.region<first>}
+// CHECK: {key_region = #kvq.region<first>, tile = 64 : i64, value_region = #kvq.region<codes>}
+// CHECK: {key_region = #kvq.region<codes>, tile = 64 : i64, value_region = #kvq.region<codes>}
+// CHECK-NOT: kvq.partial_attention
+func.func @first_tokens(%q: tensor<4x128xf32>, %k: !four, %v: !two, %h: index,
+                        %f: index, %lo: index, %hi: index,
+                        %acc: tensor<4x128xf32>, %max: tensor<4xf32>,
+                        %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %r:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !four, !two)
+      at [%c0, %h] tokens [%lo to %hi] flushed [%f, %f]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}

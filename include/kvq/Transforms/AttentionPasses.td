@@ -104,7 +104,9 @@ def SplitRegionsPass : Pass<"kvq-split-regions"> {
   let description = [{
     Splits each `kvq.partial_attention` by the regions that its tokens lie in: exact
     first tokens, codes, recent window; of keys and of values. The state (accumulator,
-    maximum, sum) runs through the parts, one for each pair of regions.
+    maximum, sum) runs through the parts, one for each pair of regions that may have
+    tokens in common: first tokens of one side are none of those behind as many of the
+    other.
 
     Of test/Transforms/tile-attention.mlir, abridged: keys have 4 exact first
     tokens, groups of 32 tokens and a recent window, values have codes alone.
