@@ -20,7 +20,6 @@
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/OpenMPToLLVM/ConvertOpenMPToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
@@ -55,7 +54,7 @@ void kvq::buildVectorToLLVMPipeline(OpPassManager &pm, bool openMP) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createLoopInvariantCodeMotionPass());
-  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(kvq::createLowerLoopsPass());
   pm.addPass(createConvertVectorToLLVMPass());
   // First what LLVM has an op for: the expansion of maximumf and minimumf, for
   // one, loses the sign of zero.

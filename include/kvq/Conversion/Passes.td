@@ -210,6 +210,42 @@ def ExpectBuffersPass : Pass<"kvq-expect-buffers"> {
   }];
 }
 
+def LowerLoopsPass : Pass<"kvq-lower-loops"> {
+  let summary = "Lowers structured control flow to branches";
+  let description = [{
+    Lowers the ops of `scf` to those of `cf`, as `convert-scf-to-cf` does, but for
+    `scf.for`: its blocks test at their end whether there is another iteration, and
+    once before the first one, so that what an iteration always does can be hoisted
+    before it, and an iteration has one branch.
+
+    Of test/Conversion/lower-loops.mlir:
+
+    ```mlir
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%s = %zero) -> (vector<8xf32>) {
+      %v = vector.load %m[%i] : memref<?xf32>, vector<8xf32>
+      %t = arith.addf %s, %v : vector<8xf32>
+      scf.yield %t : vector<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+      %0 = arith.cmpi slt, %c0, %n : index
+      cf.cond_br %0, ^bb1(%c0, %zero : index, vector<8xf32>), ^bb2(%zero : vector<8xf32>)
+    ^bb1(%i: index, %s: vector<8xf32>):  // 2 preds: ^bb0, ^bb1
+      %v = vector.load %m[%i] : memref<?xf32>, vector<8xf32>
+      %t = arith.addf %s, %v : vector<8xf32>
+      %next = arith.addi %i, %c8 : index
+      %1 = arith.cmpi slt, %next, %n : index
+      cf.cond_br %1, ^bb1(%next, %t : index, vector<8xf32>), ^bb2(%t : vector<8xf32>)
+    ^bb2(%sum: vector<8xf32>):  // 2 preds: ^bb0, ^bb1
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect"];
+}
+
 def DealOutWorkItemsPass : Pass<"kvq-deal-out-work-items"> {
   let summary = "Has threads of OpenMP take work items as they are done with others";
   let description = [{
