@@ -120,7 +120,7 @@ translateKernels(gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
       return llvm::createStringError(
           "expected kernels that call no library, got one that calls '" +
           function.getName() + "'");
-  kvq::optimize(**llvmModule, machine);
+  kvq::optimizeForGPU(**llvmModule, machine);
   return llvmModule;
 }
 

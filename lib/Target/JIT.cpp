@@ -85,7 +85,7 @@ JIT::create(ModuleOp module, const CPUTarget &target, Symbols symbols) {
   if (!llvmModule)
     return llvmModule.takeError();
   llvm::StringMap<unsigned> numArguments = addEntries(**llvmModule);
-  optimize(**llvmModule, **machine);
+  optimizeForCPU(**llvmModule, **machine);
   bool usesOpenMP = (*llvmModule)->getFunction("__kmpc_fork_call");
   auto object = emitObject(**llvmModule, **machine);
   if (!object)

@@ -49,7 +49,10 @@ kvq::translateToLLVM(Operation *module, llvm::LLVMContext &context,
   return std::move(llvmModule);
 }
 
-void kvq::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+/// Runs the passes that `build` makes of a builder.
+static void runLLVMPasses(
+    llvm::Module &module, llvm::TargetMachine &machine,
+    llvm::function_ref<llvm::ModulePassManager(llvm::PassBuilder &)> build) {
   llvm::PipelineTuningOptions tuning;
   // Unrolled bodies lose their accumulators' registers: code generation turns
   // the chains into trees, and spills.
@@ -57,7 +60,6 @@ void kvq::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   tuning.LoopInterleaving = false;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
-  // What is left for LLVM hardly matters: the IR comes hoisted and blocked.
   llvm::PassBuilder builder(&machine, tuning);
 
   llvm::LoopAnalysisManager loops;
@@ -69,8 +71,28 @@ void kvq::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
+  build(builder).run(module, modules);
+}
+
+void kvq::optimizeForCPU(llvm::Module &module, llvm::TargetMachine &machine) {
+  // Of O2 what kernels run slower without: the IR comes rotated, hoisted and
+  // blocked, and the other passes of O2 take five times as long together.
+  constexpr llvm::StringLiteral kPasses =
+      "cgscc(inline),function<eager-inv>("
+      "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,"
+      "instcombine<max-iterations=1;no-verify-fixpoint>,loop-mssa(licm),gvn,"
+      "instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg),globaldce";
+  runLLVMPasses(module, machine, [&](llvm::PassBuilder &builder) {
+    llvm::ModulePassManager passes;
+    llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+    return passes;
+  });
+}
+
+void kvq::optimizeForGPU(llvm::Module &module, llvm::TargetMachine &machine) {
+  runLLVMPasses(module, machine, [](llvm::PassBuilder &builder) {
+    return builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+  });
 }
 
 namespace {

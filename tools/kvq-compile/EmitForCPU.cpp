@@ -101,7 +101,7 @@ llvm::Error emitForCPU(ModuleOp module, llvm::StringRef source,
   auto llvmModule = kvq::translateToLLVM(module, context, **machine);
   if (!llvmModule)
     return llvmModule.takeError();
-  kvq::optimize(**llvmModule, **machine);
+  kvq::optimizeForCPU(**llvmModule, **machine);
   if (emitKind == Emit::LLVM) {
     (*llvmModule)->print(os, nullptr);
     return llvm::Error::success();

@@ -59,9 +59,10 @@ llvm::Expected<std::unique_ptr<llvm::Module>>
 translateToLLVM(Operation *module, llvm::LLVMContext &context,
                 const llvm::TargetMachine &machine);
 
-/// Optimizes before code generation. Light: the passes have already hoisted,
+/// Optimize before code generation. Light: the passes have already hoisted,
 /// unrolled and vectorised, and LLVM's own attempts only undo that.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine);
+void optimizeForCPU(llvm::Module &module, llvm::TargetMachine &machine);
+void optimizeForGPU(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// Generates an object file.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
