@@ -86,10 +86,8 @@ struct LowerLoopsPass : kvq::impl::LowerLoopsPassBase<LowerLoopsPass> {
         .addIllegalOp<scf::ForallOp, scf::ForOp, scf::IfOp, scf::IndexSwitchOp,
                       scf::ParallelOp, scf::WhileOp, scf::ExecuteRegionOp>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    ConversionConfig config;
-    config.allowPatternRollback = false;
     if (failed(applyPartialConversion(getOperation(), target,
-                                      std::move(patterns), config)))
+                                      std::move(patterns))))
       signalPassFailure();
   }
 };

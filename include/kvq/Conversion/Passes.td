@@ -246,6 +246,36 @@ def LowerLoopsPass : Pass<"kvq-lower-loops"> {
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect"];
 }
 
+def ConvertToLLVMPass : Pass<"kvq-convert-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Converts vectors, memrefs, branches and functions to the LLVM dialect";
+  let description = [{
+    Does at once what MLIR has a pass each for (`convert-vector-to-llvm`,
+    `convert-arith-to-llvm`, `convert-math-to-llvm`, `convert-math-to-libm`,
+    `finalize-memref-to-llvm`, `convert-func-to-llvm`, `convert-cf-to-llvm`,
+    `convert-index-to-llvm`, `convert-ub-to-llvm`, `convert-openmp-to-llvm`): one walk
+    over the ops, and no casts between types that are converted and others.
+
+    Of test/Pipelines/vector-to-llvm.mlir:
+
+    ```mlir
+    %max = arith.maximumf %v, %zero : vector<8xf32>
+    vector.store %max, %m[%at] : memref<?xf32>, vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %max = llvm.intr.maximum(%v, %zero) : (vector<8xf32>, vector<8xf32>) -> vector<8xf32>
+    …                                    // %p: the address
+    llvm.store %max, %p {alignment = 4 : i64} : vector<8xf32>, !llvm.ptr
+    ```
+
+    Numerics: changes nothing.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::omp::OpenMPDialect", "::mlir::vector::VectorDialect"];
+}
+
 def DealOutWorkItemsPass : Pass<"kvq-deal-out-work-items"> {
   let summary = "Has threads of OpenMP take work items as they are done with others";
   let description = [{
