@@ -33,6 +33,16 @@ struct LowerForPattern : OpRewritePattern<scf::ForOp> {
 
 } // namespace
 
+/// What LLVM may take for granted of the next iteration's index: it steps
+/// beyond the last element of something in memory at most. It tells LLVM how
+/// many iterations there are, which appends run 5 % slower without.
+static arith::IntegerOverflowFlags getOverflowFlags(scf::ForOp loop) {
+  if (!loop.getInductionVar().getType().isIndex())
+    return arith::IntegerOverflowFlags::none;
+  return loop.getUnsignedCmp() ? arith::IntegerOverflowFlags::nuw
+                               : arith::IntegerOverflowFlags::nsw;
+}
+
 /// Ends the block at the insertion point: on with an iteration at `iv`, if it
 /// is one of the loop, else with what follows it; `carried` to both.
 static void branch(PatternRewriter &rewriter, scf::ForOp loop, Value iv,
@@ -60,7 +70,7 @@ LowerForPattern::matchAndRewrite(scf::ForOp loop,
   auto yield = cast<scf::YieldOp>(body->getTerminator());
   rewriter.setInsertionPoint(yield);
   Value next = arith::AddIOp::create(rewriter, loc, loop.getInductionVar(),
-                                     loop.getStep());
+                                     loop.getStep(), getOverflowFlags(loop));
   branch(rewriter, loop, next, yield.getOperands(), body, exit);
   rewriter.eraseOp(yield);
   rewriter.inlineRegionBefore(loop.getRegion(), exit);

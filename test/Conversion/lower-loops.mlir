@@ -12,7 +12,7 @@
 // CHECK-NEXT:  ^[[BODY]](%[[I:.+]]: index, %[[S:.+]]: vector<8xf32>):
 // CHECK-NEXT:    %[[V:.+]] = vector.load %[[M]][%[[I]]]
 // CHECK-NEXT:    %[[T:.+]] = arith.addf %[[S]], %[[V]]
-// CHECK-NEXT:    %[[NEXT:.+]] = arith.addi %[[I]], %[[C8]] : index
+// CHECK-NEXT:    %[[NEXT:.+]] = arith.addi %[[I]], %[[C8]] overflow<nsw> : index
 // CHECK-NEXT:    %[[MORE:.+]] = arith.cmpi slt, %[[NEXT]], %[[N]] : index
 // CHECK-NEXT:    cf.cond_br %[[MORE]], ^[[BODY]](%[[NEXT]], %[[T]] : index, vector<8xf32>), ^[[EXIT]](%[[T]] : vector<8xf32>)
 // CHECK-NEXT:  ^[[EXIT]](%[[SUM:.+]]: vector<8xf32>):

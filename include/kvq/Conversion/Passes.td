@@ -234,7 +234,7 @@ def LowerLoopsPass : Pass<"kvq-lower-loops"> {
     ^bb1(%i: index, %s: vector<8xf32>):  // 2 preds: ^bb0, ^bb1
       %v = vector.load %m[%i] : memref<?xf32>, vector<8xf32>
       %t = arith.addf %s, %v : vector<8xf32>
-      %next = arith.addi %i, %c8 : index
+      %next = arith.addi %i, %c8 overflow<nsw> : index
       %1 = arith.cmpi slt, %next, %n : index
       cf.cond_br %1, ^bb1(%next, %t : index, vector<8xf32>), ^bb2(%t : vector<8xf32>)
     ^bb2(%sum: vector<8xf32>):  // 2 preds: ^bb0, ^bb1
