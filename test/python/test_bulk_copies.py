@@ -72,8 +72,8 @@ def test_rows_that_lie_together_are_copied_in_bulk(place):
     other, _ = _kvq.gpu_code(text, chip="sm_90a", options="copies=async")
     assert ("cp.async.bulk" in ptx) == (place != "heads") and "cp.async.bulk" not in other
     if place != "heads":
-        # Runs of each lane row of keys and of each lane column of values; lanes copy in rolled loops alone.
-        assert ptx.count("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") == 8 + 4
+        # Runs of each lane row, of keys and of values; lanes copy in rolled loops alone.
+        assert ptx.count("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") == 8 + 8
         assert ptx.count("cp.async.cg") == ptx.count('.pragma "nounroll"')
 
 

@@ -27,7 +27,7 @@ func.func @before(%q: memref<4x64xf32>, %c: memref<1x2x128x64xi8>, %s: memref<1x
 }
 
 // CHECK-LABEL: func.func @meanwhile(
-// CHECK:         gpu.launch {{.*}} dynamic_shared_memory_size %c91456_i32
+// CHECK:         gpu.launch {{.*}} dynamic_shared_memory_size %c91648_i32
 func.func @meanwhile(%q: memref<4x64xf32>, %c: memref<1x2x128x64xi8>, %s: memref<1x2x128x1xf16>, %m: memref<4xf32>,
                      %i: index, %out: memref<128x128xf32>) {
   %zero = arith.constant 0.0 : f32

@@ -27,7 +27,7 @@
 // CHECK:         nvvm.fence.proxy
 // CHECK:         nvvm.bar.warp.sync
 
-// In the loop over whole steps: 8 runs of keys of 8 rows, then 4 of values of 16.
+// In the loop over whole steps: 8 runs of keys of 8 rows, then as many of values.
 // CHECK:         nvvm.mbarrier.try_wait %{{.*}}, %[[KEYS:[^ ]+]] :
 // CHECK:         nvvm.bar.warp.sync
 // CHECK:         nvvm.elect.sync -> i1
@@ -39,7 +39,7 @@
 // CHECK:         nvvm.bar.warp.sync
 // CHECK:         nvvm.elect.sync -> i1
 // CHECK:         nvvm.mbarrier.arrive.expect_tx
-// CHECK-COUNT-4: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK-COUNT-8: nvvm.cp.async.bulk.shared.cluster.global
 // CHECK-NOT:     nvvm.cp.async
 // CHECK:         nvvm.mma.sync
 

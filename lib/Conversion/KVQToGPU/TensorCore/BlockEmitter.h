@@ -174,8 +174,6 @@ private:
   using Scores = SmallVector<FragmentC>;
   /// Times scales, of each group.
   using ScaledProbabilities = SmallVector<Scores>;
-  /// Of two tokens of each half of a fragment, [half][token].
-  using ValueWords = std::array<std::array<Words, 2>, 2>;
   /// What of a product counts: tokens of a step, and columns of each tile.
   struct ProductPart {
     Value stepBegin;
@@ -271,6 +269,7 @@ private:
 
   // Scores.cpp: query times keys.
   SmallVector<Scores> emitScores(const WarpState &state, const Step &step);
+  std::array<Words, 2> loadKeyWords(Value slot, int64_t fragment);
   SmallVector<SmallVector<FragmentC>>
   emitDots(Value slot, ArrayRef<QueryColumns> queries, int64_t fragment);
   FragmentC finishScores(const ColumnTile &tile, const PerColumn &shift,
@@ -296,11 +295,11 @@ private:
                     const PerToken &scales);
 
   // Values.cpp: probabilities times values.
-  ValueWords loadValueWords(Value slot, int64_t fragment,
-                            const ProductPart *part);
-  Words loadFragment(Value slot, int64_t fragment);
-  FragmentA unpackValues(const ValueWords &words, const ValueStep &step);
-  FragmentA unpackFragment(const Words &words, const ValueStep &step);
+  std::array<Words, 2> loadValueWords(Value slot, int64_t fragment,
+                                      const ProductPart *part);
+  std::array<Words, 2> loadFragment(Value slot, int64_t fragment);
+  FragmentA unpackValues(const std::array<Words, 2> &words,
+                         const ValueStep &step);
   SmallVector<FragmentB, 2> transposeColumns(const FragmentC &probabilities);
   FragmentC selectColumns(const ProductPart *part, int64_t tile,
                           const FragmentC &yes, const FragmentC &no);
@@ -313,6 +312,9 @@ private:
   // Merge.cpp: the states of all warps into the operands.
   void emitMerge(const ColumnState &state, Value firstRow);
 
+  /// Words of each half of a fragment, a chunk each.
+  std::array<Words, 2> loadMatrices(const SideRows &side, Value slot,
+                                    int64_t fragment);
   /// Address and constant offset of a lane's load of a row of its run in a
   /// slot, `load`th of the row.
   std::pair<Value, int64_t> getLoadAddress(const SideRows &side, Value slot,

@@ -108,14 +108,14 @@ static std::optional<ValueStep> planValueStep(const SidePlan &value,
 }
 
 /// The accumulator's parts where values lie in fragments: bytes 16 x + g and
-/// 16 x + 8 + g of rows are in lane 4 g + t's words 2 x and 2 x + 1.
+/// 16 x + 8 + g of rows are in lane 4 g + t's words x.
 static std::optional<SmallVector<ValueStep>>
 planFragments(const SidePlan &value) {
   SmallVector<ValueStep> steps;
   for (int64_t x = 0; x != value.rowBytes / 16; ++x)
     for (int64_t plane = 0; plane != value.element.getPlanes(); ++plane) {
       auto step = planValueStep(value, {16 * x, 16 * x + 8}, /*bytesApart=*/1,
-                                {{}, 0, 0, /*word=*/2 * x, /*half=*/0, plane});
+                                {{}, 0, 0, /*word=*/x, plane});
       if (!step)
         return std::nullopt;
       steps.push_back(*step);
@@ -123,29 +123,26 @@ planFragments(const SidePlan &value) {
   return steps;
 }
 
-/// The accumulator's parts for lanes that load `loadBytes` at once; fails where
-/// they mix groups.
+/// The accumulator's parts where chunks of rows are matrices: half a word of
+/// each row is a lane's, two codes or an exact element. Fails where it mixes
+/// groups.
 static std::optional<SmallVector<ValueStep>> planValues(const SidePlan &value) {
   if (value.hasFragments())
     return planFragments(value);
-  bool isExact = value.element.isExact();
-  int64_t loads = value.rowBytes / (8 * value.loadBytes);
-  int64_t wordsPerLoad = value.loadBytes / 4;
-  if (value.rowBytes % (8 * value.loadBytes) != 0)
+  int64_t chunksOfStep = value.element.isExact() ? 2 : 1;
+  if (value.getChunks() % chunksOfStep != 0)
     return std::nullopt;
   SmallVector<ValueStep> steps;
-  for (int64_t word = 0; word != loads * wordsPerLoad; ++word)
-    for (int64_t half = 0; half != (isExact ? 1 : 2); ++half)
-      for (int64_t plane = 0; plane != value.element.getPlanes(); ++plane) {
-        int64_t first = word / wordsPerLoad * 8 * value.loadBytes +
-                        word % wordsPerLoad * 4 + 2 * half;
-        auto step =
-            planValueStep(value, {first, first + (isExact ? 2 : 1)},
-                          value.loadBytes, {{}, 0, 0, word, half, plane});
-        if (!step)
-          return std::nullopt;
-        steps.push_back(*step);
-      }
+  for (int64_t chunk = 0; chunk != value.getChunks(); chunk += chunksOfStep)
+    for (int64_t plane = 0; plane != value.element.getPlanes(); ++plane) {
+      int64_t first = 16 * chunk;
+      int64_t second = first + (value.element.isExact() ? 16 : 1);
+      auto step = planValueStep(value, {first, second}, value.loadBytes,
+                                {{}, 0, 0, /*word=*/chunk, plane});
+      if (!step)
+        return std::nullopt;
+      steps.push_back(*step);
+    }
   return steps;
 }
 
@@ -272,7 +269,8 @@ planSteps(SidePlan &side, SmallVector<Step> &steps,
     return planned ? "" : "groups of channels that fragments mix";
   }
   // Longer loads are fewer, shorter ones keep groups of channels apart.
-  for (side.loadBytes = 16; side.loadBytes >= 4; side.loadBytes /= 2)
+  int64_t most = side.isKey ? 16 : 2, least = side.isKey ? 4 : 2;
+  for (side.loadBytes = most; side.loadBytes >= least; side.loadBytes /= 2)
     if (std::optional<SmallVector<Step>> planned = plan(side)) {
       steps = *planned;
       return "";
@@ -286,14 +284,12 @@ SlotLayout BlockPlan::getSlotLayout(const SidePlan &side) const {
   // Fragments lie as all lanes load them, one after the other.
   if (side.hasFragments())
     return {stepTokens, stepTokens * side.rowBytes};
-  // Of all banks, and what lanes load at once; these are quads that follow each
-  // other.
+  // Of all banks, and what is loaded of a row at once.
   constexpr int64_t kBankBytes = 128;
-  int64_t quads = kBankBytes / (4 * side.loadBytes);
   SlotLayout layout;
-  layout.runRows = side.isKey ? getLaneTokens() : 2 * getLaneTokens();
+  layout.runRows = getLaneTokens();
   layout.runBytes = layout.runRows * side.rowBytes;
-  layout.kinds = side.isKey ? quads : 4;
+  layout.kinds = kBankBytes / (side.getRowLanes() * side.loadBytes);
   layout.kindRuns = stepTokens / layout.runRows / layout.kinds;
   // A kind's bytes are next to the last one's, as banks are counted.
   int64_t together = kBankBytes / layout.kinds;

@@ -99,7 +99,7 @@ struct SidePlan {
   bool multipliesFP8 = false;
   /// Bytes of a token's row in memory.
   int64_t rowBytes = 0;
-  /// Bytes that a lane loads at once.
+  /// Bytes of a row that a lane loads at once.
   int64_t loadBytes = 0;
   /// Groups of channels with a scale each that products are apart for; 1
   /// without scales, and where the query is multiplied by them.
@@ -130,6 +130,9 @@ struct SidePlan {
   /// each quad of values.
   int64_t getRowLanes() const { return isKey ? 4 : 8; }
   int64_t getRowLoads() const { return rowBytes / (getRowLanes() * loadBytes); }
+  /// Whether lanes load chunks of eight rows as matrices: of keys a word of a
+  /// row each, of values half a word of two rows, which are a pair of tokens.
+  bool loadsMatrices() const { return !hasFragments() && loadBytes <= 4; }
   int64_t getGroup(int64_t channel) const {
     return channel * groups / getChannels();
   }
@@ -156,16 +159,16 @@ struct ValueStep {
   std::array<int64_t, 2> channels;
   int64_t stride;
   int64_t group;
-  /// The word of a lane, the half of it, and the plane; in fragments the first
-  /// of a word for each half of the tokens.
-  int64_t word, half, plane;
+  /// The word of a lane for each half of the tokens, and the plane; of exact
+  /// rows the next word, too.
+  int64_t word, plane;
 };
 
 /// Where the rows of a side are in a slot of the ring. Rows that lie together
-/// in memory and are the same lanes' are a run: of keys the 2F of a lane row g,
-/// of values the 4F of a lane column t. Lanes that load at once do so from as
-/// many runs as there are kinds of them, all from the same row and bytes of a
-/// run; kinds are moved so that these are in different banks.
+/// in memory are a run: the 2F tokens of row g of all fragments. Lanes that
+/// load at once do so from as many runs as there are kinds of them, all from
+/// the same row and bytes of a run; kinds are moved so that these are in
+/// different banks.
 struct SlotLayout {
   int64_t runRows = 0, runBytes = 0, kinds = 1, kindRuns = 1;
   /// From the first run of a kind to that of the next.

@@ -219,16 +219,34 @@ void BlockEmitter::planCopies(SideRows &side) {
 }
 
 void BlockEmitter::planLoads(SideRows &side) {
-  // Lanes of keys are told by g and t, those of values by t and g.
   const SidePlan &plan = *side.plan;
-  if (plan.hasFragments()) {
+  SlotLayout layout = this->plan.getSlotLayout(plan);
+  if (plan.hasFragments())
     side.loadPlace = w.mul(lane, plan.loadBytes);
-    return;
-  }
-  Value run = plan.isKey ? laneRow : laneColumn;
-  Value inRow = plan.isKey ? laneColumn : laneRow;
-  side.loadPlace = w.add(buildPlace(w, this->plan.getSlotLayout(plan), run),
-                         w.mul(inRow, plan.loadBytes));
+  else if (plan.loadsMatrices()) // of lane 8 m + r for row r of matrix m
+    side.loadPlace = w.add(buildPlace(w, layout, w.remUnsigned(lane, 8)),
+                           w.mul(w.divideUnsigned(lane, 8), kChunkBytes));
+  else
+    side.loadPlace = w.add(buildPlace(w, layout, laneRow),
+                           w.mul(laneColumn, plan.loadBytes));
+}
+
+/// The chunks of both halves of a fragment's rows, which lie one after the
+/// other in a run, as matrices.
+std::array<Words, 2> BlockEmitter::loadMatrices(const SideRows &side,
+                                                Value slot, int64_t fragment) {
+  constexpr int64_t kAtOnce = 4;
+  int64_t chunks = side.plan->getChunks();
+  Value address = w.add(slot, side.loadPlace);
+  Words words;
+  for (int64_t first = 0; first < 2 * chunks; first += kAtOnce)
+    llvm::append_range(
+        words,
+        w.loadMatrices(address, (2 * fragment * chunks + first) * kChunkBytes,
+                       std::min(kAtOnce, 2 * chunks - first),
+                       /*transposes=*/!side.plan->isKey));
+  ArrayRef<Value> all = words;
+  return {Words(all.take_front(chunks)), Words(all.drop_front(chunks))};
 }
 
 std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,

@@ -71,16 +71,12 @@ void BlockEmitter::addFP8Dots(const std::array<Words, 2> &words,
 
 /// The bytes of four tokens of a channel of each, for the two channels of half
 /// a word.
-static std::array<Value, 2>
-gatherBytes(WarpBuilder &w, const std::array<std::array<Words, 2>, 2> &words,
-            const ValueStep &step) {
-  uint32_t selector = step.half == 0 ? 0x5140 : 0x7362;
-  std::array<Value, 2> pairs;
-  for (auto [e, pair] : llvm::enumerate(pairs))
-    pair = w.permuteBytes(words[0][e][step.word], words[1][e][step.word],
-                          selector);
-  return {w.permuteBytes(pairs[0], pairs[1], 0x5410),
-          w.permuteBytes(pairs[0], pairs[1], 0x7632)};
+static std::array<Value, 2> gatherBytes(WarpBuilder &w,
+                                        const std::array<Words, 2> &words,
+                                        const ValueStep &step) {
+  Value first = words[0][step.word], second = words[1][step.word];
+  return {w.permuteBytes(first, second, 0x6240),
+          w.permuteBytes(first, second, 0x7351)};
 }
 
 /// Two fragments are one product. A lane's tokens of a fragment are rows 2t and
@@ -96,7 +92,7 @@ void BlockEmitter::emitFP8Values(WarpState &state,
   };
   for (int64_t first = 0; first < plan.getFragments(); first += 2) {
     bool isPair = first + 1 != plan.getFragments();
-    SmallVector<ValueWords> words;
+    SmallVector<std::array<Words, 2>> words;
     for (int64_t fragment = first; fragment <= first + isPair; ++fragment)
       words.push_back(loadValueWords(state.getValueSlot(), fragment, part));
     SmallVector<SmallVector<FragmentB>> columns; // of each tile and group

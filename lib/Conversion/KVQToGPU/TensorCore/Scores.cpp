@@ -40,11 +40,11 @@ Value BlockEmitter::applyVariants(const ColumnTile &tile, Value score,
   return score;
 }
 
-/// Queries times the codes of 16 tokens, of each query for each group.
-SmallVector<SmallVector<FragmentC>>
-BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
-                       int64_t fragment) {
-  std::array<Words, 2> words; // of rows g and g + 8
+/// The words of rows g and g + 8 of a fragment.
+std::array<Words, 2> BlockEmitter::loadKeyWords(Value slot, int64_t fragment) {
+  if (plan.key.loadsMatrices())
+    return loadMatrices(key, slot, fragment);
+  std::array<Words, 2> words;
   for (int64_t h = 0; h != 2; ++h)
     for (int64_t load = 0; load != plan.key.getRowLoads(); ++load) {
       auto [address, offset] =
@@ -52,6 +52,14 @@ BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
       llvm::append_range(words[h],
                          w.loadShared(address, offset, plan.key.loadBytes));
     }
+  return words;
+}
+
+/// Queries times the codes of 16 tokens, of each query for each group.
+SmallVector<SmallVector<FragmentC>>
+BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
+                       int64_t fragment) {
+  std::array<Words, 2> words = loadKeyWords(slot, fragment);
   SmallVector<SmallVector<FragmentC>> dots;
   for (const QueryColumns &query : queries)
     dots.push_back(query.scoreInits);

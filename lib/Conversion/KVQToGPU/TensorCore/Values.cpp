@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Fragments have channels as rows and tokens as columns: a pair of f16 is of
-// two tokens. The words of two rows give the pairs of a word's two halves each,
-// then codes are unpacked as those of keys.
+// two tokens. Rows are loaded as transposed matrices of half words, so that a
+// word has the same bytes of two tokens, and is unpacked as one of keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +17,6 @@
 
 using namespace mlir;
 using namespace mlir::kvq;
-
-/// Bytes 0 and 1 of two words, or bytes 2 and 3, such that the pairs of the
-/// merged word are of the same channel.
-static Value mergeHalves(WarpBuilder &w, const StoredElement &element,
-                         Value first, Value second, int64_t half) {
-  bool areNeighbours = element.getPairBytes(0)[1] == 1;
-  if (areNeighbours)
-    return w.permuteBytes(first, second, half == 0 ? 0x5140 : 0x7362);
-  return w.permuteBytes(first, second, half == 0 ? 0x5410 : 0x7632);
-}
 
 /// Scaled probabilities of 16 tokens as columns of a product.
 SmallVector<FragmentB, 2> BlockEmitter::transposeColumns(const FragmentC &p) {
@@ -40,69 +30,53 @@ SmallVector<FragmentB, 2> BlockEmitter::transposeColumns(const FragmentC &p) {
 
 /// The words of rows 2t and 2t + 1 of each half of a fragment. With `part`
 /// those of other tokens are zeros.
-BlockEmitter::ValueWords BlockEmitter::loadValueWords(Value slot,
-                                                      int64_t fragment,
-                                                      const ProductPart *part) {
-  ValueWords words;
-  for (int64_t h = 0; h != 2; ++h)
+std::array<Words, 2> BlockEmitter::loadValueWords(Value slot, int64_t fragment,
+                                                  const ProductPart *part) {
+  if (plan.value.hasFragments())
+    return loadFragment(slot, fragment);
+  std::array<Words, 2> words = loadMatrices(value, slot, fragment);
+  if (!part)
+    return words;
+  for (auto [h, ofHalf] : llvm::enumerate(words)) {
+    Value mask = w.i32(0);
     for (int64_t e = 0; e != 2; ++e) {
-      int64_t row = e * plan.getLaneTokens() + 2 * fragment + h;
-      for (int64_t load = 0; load != plan.value.getRowLoads(); ++load) {
-        auto [address, offset] = getLoadAddress(value, slot, row, load);
-        llvm::append_range(words[h][e],
-                           w.loadShared(address, offset, plan.value.loadBytes));
-      }
-      if (!part)
-        continue;
-      Value first = w.mul(laneColumn, 2 * plan.getLaneTokens());
-      Value isSeen =
-          sees(part->tokens, w.add(part->stepBegin, w.add(first, row)));
-      for (Value &word : words[h][e])
-        word = w.select(isSeen, word, w.i32(0));
+      Value row = w.add(w.mul(laneColumn, 2), e);
+      Value token = w.add(w.mul(row, plan.getLaneTokens()), 2 * fragment + h);
+      Value isSeen = sees(part->tokens, w.add(part->stepBegin, token));
+      mask = w.add(mask, w.select(isSeen, w.i32(0xffff << 16 * e), w.i32(0)));
     }
+    for (Value &word : ofHalf)
+      word = w.bitAnd(word, mask);
+  }
   return words;
 }
 
-/// The words of a fragment that lies as lanes load it.
-Words BlockEmitter::loadFragment(Value slot, int64_t fragment) {
+/// The same of a fragment that lies as lanes load it.
+std::array<Words, 2> BlockEmitter::loadFragment(Value slot, int64_t fragment) {
   int64_t loadBytes = plan.value.loadBytes, allBytes = 32 * loadBytes;
   int64_t bytes = kFragmentTokens * plan.value.rowBytes;
   Value address = w.add(slot, value.loadPlace);
-  Words words;
+  std::array<Words, 2> words;
   for (int64_t offset = 0; offset != bytes; offset += allBytes)
-    llvm::append_range(
-        words, w.loadShared(address, fragment * bytes + offset, loadBytes));
+    for (auto [i, word] : llvm::enumerate(
+             w.loadShared(address, fragment * bytes + offset, loadBytes)))
+      words[i % 2].push_back(word);
   return words;
 }
 
 /// Channels of values as rows of products of 16 tokens.
-FragmentA BlockEmitter::unpackValues(const ValueWords &words,
+FragmentA BlockEmitter::unpackValues(const std::array<Words, 2> &words,
                                      const ValueStep &step) {
   const StoredElement &element = plan.value.element;
   FragmentA a;
   for (int64_t h = 0; h != 2; ++h) {
-    Value first = words[h][0][step.word], second = words[h][1][step.word];
-    if (element.isExact()) {
-      for (int64_t half = 0; half != 2; ++half)
-        a[2 * h + half] = unpackPlane(
-            element, mergeHalves(w, element, first, second, half), 0)[0];
-      continue;
-    }
-    auto [even, odd] = unpackPlane(
-        element, mergeHalves(w, element, first, second, step.half), step.plane);
-    a[2 * h] = even;
-    a[2 * h + 1] = odd;
-  }
-  return a;
-}
-
-/// The same where they lie in fragments.
-FragmentA BlockEmitter::unpackFragment(const Words &words,
-                                       const ValueStep &step) {
-  FragmentA a;
-  for (int64_t h = 0; h != 2; ++h) {
-    auto [even, odd] =
-        unpackPlane(plan.value.element, words[step.word + h], step.plane);
+    Value word = words[h][step.word];
+    // Floats of 8 bits are converted as neighbours.
+    if (element.getPairBytes(0)[1] == 1)
+      word = w.permuteBytes(word, word, 0x3120);
+    auto [even, odd] = unpackPlane(element, word, step.plane);
+    if (element.isExact())
+      odd = unpackPlane(element, words[h][step.word + 1], 0)[0];
     a[2 * h] = even;
     a[2 * h + 1] = odd;
   }
@@ -138,16 +112,10 @@ void BlockEmitter::emitValues(WarpState &state,
       for (auto [sums, parts] : llvm::zip(tile.rounded, ofGroups))
         addOffsets(sums, parts.front());
     }
-    bool isFragment = plan.value.hasFragments();
-    Words fragmentWords;
-    ValueWords words;
-    if (isFragment)
-      fragmentWords = loadFragment(state.getValueSlot(), fragment);
-    else
-      words = loadValueWords(state.getValueSlot(), fragment, part);
+    std::array<Words, 2> words =
+        loadValueWords(state.getValueSlot(), fragment, part);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
-      FragmentA a = isFragment ? unpackFragment(fragmentWords, step)
-                               : unpackValues(words, step);
+      FragmentA a = unpackValues(words, step);
       // Exact values have no scales, and codes one for each group.
       for (auto [t, ofGroups] : llvm::enumerate(columns)) {
         FragmentC &acc = state.tiles[t].acc[i], sum = acc;

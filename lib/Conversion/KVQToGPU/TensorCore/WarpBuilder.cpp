@@ -83,8 +83,12 @@ Value WarpBuilder::remUnsigned(Value lhs, int64_t rhs) {
   return builder.createOrFold<arith::RemUIOp>(loc, lhs, i32(rhs));
 }
 
+Value WarpBuilder::bitAnd(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::AndIOp>(loc, lhs, rhs);
+}
+
 Value WarpBuilder::bitAnd(Value lhs, int64_t rhs) {
-  return builder.createOrFold<arith::AndIOp>(loc, lhs, i32(rhs));
+  return bitAnd(lhs, i32(rhs));
 }
 
 Value WarpBuilder::shiftRight(Value lhs, int64_t bits) {
@@ -334,6 +338,22 @@ Words WarpBuilder::loadShared(Value address, int64_t offset, int64_t bytes) {
   for (int64_t i = 0; i != bytes / 4; ++i)
     words.push_back(
         LLVM::ExtractElementOp::create(builder, loc, vector, i32(i)));
+  return words;
+}
+
+Words WarpBuilder::loadMatrices(Value address, int64_t offset, int64_t count,
+                                bool transposes) {
+  SmallVector<Type> types(count, builder.getI32Type());
+  Value loaded = NVVM::LdMatrixOp::create(
+      builder, loc,
+      LLVM::LLVMStructType::getLiteral(builder.getContext(), types),
+      sharedPointer(address, offset), count,
+      transposes ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(builder.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  Words words;
+  for (int64_t i = 0; i != count; ++i)
+    words.push_back(LLVM::ExtractValueOp::create(builder, loc, loaded, i));
   return words;
 }
 

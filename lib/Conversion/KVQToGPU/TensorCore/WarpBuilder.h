@@ -50,6 +50,7 @@ public:
   Value divideUnsigned(Value lhs, int64_t rhs);
   Value remUnsigned(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, int64_t rhs);
+  Value bitAnd(Value lhs, Value rhs);
   Value shiftLeft(Value lhs, int64_t bits);
   Value shiftRight(Value lhs, int64_t bits);
   Value min(Value lhs, Value rhs);
@@ -100,6 +101,11 @@ public:
 
   // Memory. Addresses of workgroup memory are i32, global ones i64.
   Words loadShared(Value address, int64_t offset, int64_t bytes);
+  /// `count` matrices of 8 rows of 16 bytes. Lane 8 m + r's address is that of
+  /// row r of matrix m; lane 4 g + t gets word t of row g of each, or half word
+  /// g of rows 2 t and 2 t + 1.
+  Words loadMatrices(Value address, int64_t offset, int64_t count,
+                     bool transposes);
   Value loadSharedF32(Value address, int64_t offset);
   void storeSharedF32(Value value, Value address, int64_t offset);
   Value extractElement(Value vector, int64_t index);
