@@ -176,6 +176,7 @@ LIMITS = {
     "i2, per token / i2, per token, fragments": (4.75, 6),
     "ui4, per channel of 64 tokens / i4, per token": (2.8, 3.4),
     "ui4, per channel of 32 tokens / i4, per token": (3.5, 4.45),
+    "i4": (2.93, 3.95),
 }
 BULK_LIMITS = {
     "f16": (0.8, 1.0),

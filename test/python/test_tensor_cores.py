@@ -20,6 +20,7 @@ FORMATS = {
     "i8 by 32": "codes = i8, group = [1, 32], scale = f16",
     "ui8": "codes = ui8, group = [1, *], scale = bf16, zero = min bf16",
     "i4": "codes = i4, group = [1, *], scale = f16",
+    "i4 by 32": "codes = i4, group = [1, 32], scale = f16",
     "i4 biased by 32": f"codes = i4, group = [1, 32], scale = f32, {BIASED}",
     "ui4": "codes = ui4, group = [1, *], scale = f16, zero = min f16",
     "ui4 point": "codes = ui4, group = [1, *], scale = f32, zero = point f32",
@@ -254,15 +255,17 @@ def test_codes_are_unpacked_once_for_several_query_rows(name):
 
 
 @pytest.mark.parametrize("spread", [1, 1e-6, 1e4])
-def test_scales_of_any_size(spread, rng):
-    """Probabilities times scales leave the range of an f16 at neither end, whatever values' scales are."""
-    k = Side(FORMATS["i8"], 1, 1, 400, 64)
-    v = Side("codes = i8, group = [1, *], scale = f32", 1, 1, 400, 64)
-    x = rng.standard_normal((1, 1, 400, 64)).astype(np.float16)
-    k.append(x, [400])
-    v.append((spread * rng.standard_normal((1, 1, 400, 64))).astype(np.float16), [400])
-    q = rng.standard_normal((1, 8, 1, 64)).astype(np.float32)
-    check(q, k, v, draw_device(rng), {})
+@pytest.mark.parametrize("text", ["codes = i8, group = [1, *], scale = f32", FORMATS["i4 by 32"]])
+def test_scales_of_any_size(text, spread, rng):
+    """Probabilities times scales leave the range of an f16 at neither end, whatever values' scales are. Long enough for
+    whole steps."""
+    tokens, dim = int(rng.integers(400, 1200)), 128
+    k, v = Side(FORMATS["i8"], 1, 1, tokens, dim), Side(text, 1, 1, tokens, dim)
+    x = rng.standard_normal((2, 1, 1, tokens, dim))
+    k.append(x[0].astype(np.float16), [tokens])
+    v.append((spread * x[1]).astype(np.float16), [tokens])
+    q = rng.standard_normal((1, 8, 1, dim)).astype(np.float32)
+    check(q, k, v, draw_device(rng), {}, splits=1)
 
 
 def test_scores_that_grow(rng):
@@ -293,7 +296,7 @@ def test_tokens_that_are_hidden_have_no_influence(rng):
     assert relative_l2(found[:, :, 0], expected[:, :, 0]) <= 2e-3
 
 
-LONG = ("i8", "i8 biased", "ui8", "i4", "ui4", "i2", "ui2 by 32", "f8E5M2")
+LONG = ("i8", "i8 biased", "ui8", "i4", "i4 by 32", "ui4", "i2", "ui2 by 32", "f8E5M2")
 
 
 @pytest.mark.parametrize("name", LONG)

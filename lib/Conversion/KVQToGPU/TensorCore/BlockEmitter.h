@@ -30,7 +30,10 @@ using PerToken = SmallVector<SmallVector<Value>>;
 /// Scales, and what zeros add to the values of codes; empty where a side has
 /// none.
 struct TokenScales {
-  PerToken scales, zeros;
+  /// As they are stored.
+  PerToken scales;
+  /// f32.
+  PerToken zeros;
 };
 
 /// Whether all tokens of a step, and of the one that is copied meanwhile, are
@@ -172,8 +175,11 @@ public:
 private:
   /// Of each fragment.
   using Scores = SmallVector<FragmentC>;
-  /// Times scales, of each group.
-  using ScaledProbabilities = SmallVector<Scores>;
+  /// Of a fragment the words that are columns of products once they are
+  /// transposed: a pair, or two of bf16, of each half; of floats of 8 bits one.
+  using Weights = SmallVector<FragmentB, 2>;
+  /// Probabilities times scales, of each group and fragment.
+  using ScaledProbabilities = SmallVector<SmallVector<Weights>>;
   /// What of a product counts: tokens of a step, and columns of each tile.
   struct ProductPart {
     Value stepBegin;
@@ -231,7 +237,7 @@ private:
   // Unpack.cpp: words of codes to pairs of f16.
   /// Two pairs as columns of products with `element`: of f16, or as the sum of
   /// two of bf16, which has too few digits.
-  SmallVector<std::array<Value, 2>, 2>
+  SmallVector<FragmentB, 2>
   packColumns(const StoredElement &element,
               std::array<std::array<Value, 2>, 2> pairs);
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
@@ -283,9 +289,17 @@ private:
   // Softmax.cpp: scores to probabilities.
   ScaledProbabilities emitSoftmax(ColumnState &state, StepKind kind,
                                   Scores scores, const TokenScales &scales);
-  ScaledProbabilities scaleProbabilities(const Scores &probabilities,
+  FragmentC scaleFragment(const FragmentC &p, const PerToken &scales,
+                          int64_t fragment, int64_t group,
+                          ArrayRef<FragmentC> areSeen);
+  ScaledProbabilities scaleProbabilities(ColumnState &state,
+                                         const Scores &probabilities,
                                          const PerToken &scales,
                                          ArrayRef<FragmentC> areSeen);
+  Weights packWeights(const FragmentC &p);
+  Value buildMaxScale(const PerToken &scales);
+  double getLeastLog2Scale() const;
+  double getLog2Target() const;
   Value callsForRescaling(const ColumnState &state, const Scores &scores,
                           const PerToken &scales);
   void addSums(ColumnState &state, const Scores &probabilities,
@@ -300,7 +314,7 @@ private:
   std::array<Words, 2> loadFragment(Value slot, int64_t fragment);
   FragmentA unpackValues(const std::array<Words, 2> &words,
                          const ValueStep &step);
-  SmallVector<FragmentB, 2> transposeColumns(const FragmentC &probabilities);
+  Weights transposeColumns(Weights weights);
   FragmentC selectColumns(const ProductPart *part, int64_t tile,
                           const FragmentC &yes, const FragmentC &no);
   void emitValues(WarpState &state, ArrayRef<ScaledProbabilities> probabilities,

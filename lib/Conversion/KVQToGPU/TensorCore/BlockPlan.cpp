@@ -268,13 +268,16 @@ planSteps(SidePlan &side, SmallVector<Step> &steps,
       steps = *planned;
     return planned ? "" : "groups of channels that fragments mix";
   }
-  // Longer loads are fewer, shorter ones keep groups of channels apart.
-  int64_t most = side.isKey ? 16 : 2, least = side.isKey ? 4 : 2;
-  for (side.loadBytes = most; side.loadBytes >= least; side.loadBytes /= 2)
+  // Longer loads are fewer, shorter ones keep groups of channels apart. Words
+  // come four at once, too, as matrices.
+  static constexpr int64_t ofKeys[] = {16, 4, 8}, ofValues[] = {2};
+  for (int64_t bytes : side.isKey ? ArrayRef(ofKeys) : ArrayRef(ofValues)) {
+    side.loadBytes = bytes;
     if (std::optional<SmallVector<Step>> planned = plan(side)) {
       steps = *planned;
       return "";
     }
+  }
   return "groups of " + std::to_string(side.getChannels() / side.groups) +
          " of " + std::to_string(side.getChannels()) + " channels, of " +
          std::to_string(side.element.bits) + " bits each";
@@ -310,6 +313,12 @@ bool BlockPlan::convertsFP8() const {
     return side->element.kind == StoredElement::Kind::E4M3 &&
            !side->multipliesFP8;
   });
+}
+
+bool BlockPlan::scalesValuesInPairs() const {
+  // A single scale is not worth rounding twice.
+  return value.groups > 1 && value.scaleType && value.scaleType.isF16() &&
+         !value.multipliesFP8;
 }
 
 bool BlockPlan::scalesQueryInPairs() const {

@@ -215,6 +215,9 @@ struct BlockPlan {
     return kBlockWarps * getWarpSlots() * getSlotBytes();
   }
   bool convertsFP8() const;
+  /// Whether probabilities are multiplied by scales of values as pairs of f16:
+  /// of two columns, which a scale is for.
+  bool scalesValuesInPairs() const;
   /// Whether the query and scales that are folded into it are multiplied as
   /// pairs of f16, as they are stored.
   bool scalesQueryInPairs() const;

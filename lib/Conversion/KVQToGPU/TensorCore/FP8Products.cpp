@@ -86,9 +86,8 @@ void BlockEmitter::emitFP8Values(WarpState &state,
                                  ArrayRef<ScaledProbabilities> probabilities,
                                  const ProductPart *part) {
   Value none = w.i32(0);
-  auto transpose = [&](const FragmentC &p) {
-    Value word = w.packE4M3({p[0], p[2], p[1], p[3]});
-    return w.toWord(w.transpose(w.toHalf2(word)));
+  auto transpose = [&](const Weights &weights) {
+    return w.toWord(w.transpose(w.toHalf2(weights.front().front())));
   };
   for (int64_t first = 0; first < plan.getFragments(); first += 2) {
     bool isPair = first + 1 != plan.getFragments();

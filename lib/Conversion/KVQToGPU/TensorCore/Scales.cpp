@@ -15,7 +15,7 @@ using namespace mlir::kvq;
 /// The most that one instruction loads.
 static constexpr int64_t kLoadBytes = 16;
 
-/// All of the lane's tokens, f32.
+/// All of the lane's tokens.
 PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
                                  const ComponentRows &rows) {
   int64_t tokens = plan.getLaneTokens(), groups = side.plan->groups;
@@ -35,33 +35,33 @@ PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
         address, offset, VectorType::get({perLoad}, rows.elementType),
         std::gcd(rows.alignment, std::gcd(offset, kLoadBytes)));
     for (int64_t i = 0; i != perLoad; ++i)
-      loaded[(element + i) / groups].push_back(
-          w.extend(w.extractElement(vector, i)));
+      loaded[(element + i) / groups].push_back(w.extractElement(vector, i));
   }
   return loaded;
 }
 
-/// One by one, 0 for tokens that are not the op's or that no column sees.
+/// One by one, 0 for tokens that are not the op's or that no column sees. All
+/// groups of a token are one load, and few registers.
 PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
                                    const ComponentRows &rows,
                                    int64_t firstToken, int64_t count) {
-  int64_t groups = side.plan->groups, bytes = rows.getElementBytes();
+  int64_t groups = side.plan->groups;
   Value address = locateStep(side, step, rows);
+  Type type = VectorType::get({groups}, rows.elementType);
   PerToken loaded;
   for (int64_t i = firstToken; i != firstToken + count; ++i) {
     Value row = w.add(w.mul(laneRow, plan.getLaneTokens()), i);
-    loaded.push_back(w.buildIf(
-        sees(some, getToken(step.begin, i)),
-        SmallVector<Type>(groups, w.builder.getF32Type()),
-        [&] {
+    SmallVector<Value> vector = w.buildIf(
+        sees(some, getToken(step.begin, i)), type,
+        [&]() -> SmallVector<Value> {
           Value place = w.add(address, w.mul(w.toI64(row), rows.stride));
-          SmallVector<Value> loads;
-          for (int64_t group = 0; group != groups; ++group)
-            loads.push_back(w.extend(
-                w.loadGlobal(place, group * bytes, rows.elementType, bytes)));
-          return loads;
+          return {w.loadGlobal(place, 0, type,
+                               std::gcd(rows.alignment, rows.stride))};
         },
-        [&] { return SmallVector<Value>(groups, w.f32(0)); }));
+        [&]() -> SmallVector<Value> { return {w.zero(type)}; });
+    SmallVector<Value> &ofToken = loaded.emplace_back();
+    for (int64_t group = 0; group != groups; ++group)
+      ofToken.push_back(w.extractElement(vector.front(), group));
   }
   return loaded;
 }
@@ -72,8 +72,9 @@ static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
   FormatInterface format =
       plan.cache.getFormat().resolve(plan.cache.getHeadDim());
   for (auto [zeros, scales] : llvm::zip(of.zeros, of.scales))
-    for (auto [zero, scale] : llvm::zip_equal(zeros, scales)) {
-      zero = format.buildOffset(w.builder, w.loc, scale, zero);
+    for (auto [zero, stored] : llvm::zip_equal(zeros, scales)) {
+      Value scale = w.extend(stored);
+      zero = format.buildOffset(w.builder, w.loc, scale, w.extend(zero));
       if (plan.center != 0)
         zero = w.fma(scale, w.f32(plan.center), zero);
     }

@@ -109,7 +109,7 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
       accumulate(dots.front()[i], unit ? unit : w.f32(1));
     else
       for (auto [scale, dot] : llvm::zip_equal(of.scales[h], dots))
-        accumulate(inUnits(dot[i]), scale);
+        accumulate(inUnits(dot[i]), w.extend(scale));
     if (!of.zeros.empty())
       for (auto [zero, sum] : llvm::zip_equal(of.zeros[h], columns.sums))
         accumulate(zero, inUnits(sum[column]));

@@ -11,9 +11,15 @@
 // are far from what an f16 can hold, at either end: 2^-24 and 2^16. An f8E4M3FN
 // can hold 2^-9 to 448, of which the upper part is used.
 //
+// Where there are several scales p itself is an f16, too, and multiplied by
+// them as such. So scales count as 1 at least, and the target is such that the
+// largest p times the smallest f16 has all digits.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockEmitter.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -22,12 +28,17 @@ static double getLimit(const SidePlan &value) {
   return value.multipliesFP8 ? 448 : 1 << 15;
 }
 
-static double getLog2Target(const SidePlan &value) {
-  return value.multipliesFP8 ? 7 : 6;
+double BlockEmitter::getLog2Target() const {
+  if (plan.scalesValuesInPairs())
+    return 10;
+  return plan.value.multipliesFP8 ? 7 : 6;
 }
 
 /// Scales below 2^this count as that: probabilities stay numbers of f32.
-static constexpr double kLeastLog2Scale = -60;
+double BlockEmitter::getLeastLog2Scale() const {
+  return plan.scalesValuesInPairs() ? 0 : -60;
+}
+
 /// Below it a score is that of a hidden token (see Scores.cpp).
 static constexpr double kLeastScore = -1e29;
 
@@ -36,26 +47,55 @@ Value BlockEmitter::isSeen(Value score) {
   return w.isGreater(score, w.f32(kLeastScore));
 }
 
-/// What is multiplied with the values. A hidden token's scale may be NaN, if it
-/// is another column's to see: `areSeen` is empty where all see the same.
-BlockEmitter::ScaledProbabilities
-BlockEmitter::scaleProbabilities(const Scores &probabilities,
-                                 const PerToken &scales,
-                                 ArrayRef<FragmentC> areSeen) {
+/// The probabilities of 16 tokens times a group's scales. A hidden token's may
+/// be NaN, if it is another column's to see: `areSeen` is empty where all see
+/// the same.
+FragmentC BlockEmitter::scaleFragment(const FragmentC &p,
+                                      const PerToken &scales, int64_t fragment,
+                                      int64_t group,
+                                      ArrayRef<FragmentC> areSeen) {
   if (scales.empty())
-    return {probabilities};
-  ScaledProbabilities result;
-  for (int64_t group = 0; group != plan.value.groups; ++group) {
-    SmallVector<FragmentC> &ofGroup = result.emplace_back();
-    for (auto [f, p] : llvm::enumerate(probabilities)) {
-      FragmentC &scaled = ofGroup.emplace_back();
-      for (int64_t i = 0; i != 4; ++i) {
-        scaled[i] = w.fmul(p[i], scales[2 * f + i / 2][group]);
-        if (!areSeen.empty())
-          scaled[i] = w.select(areSeen[f][i], scaled[i], p[i]);
-      }
-    }
+    return p;
+  FragmentC scaled;
+  for (int64_t i = 0; i != 4; ++i) {
+    Value scale = w.extend(scales[2 * fragment + i / 2][group]);
+    scaled[i] = w.fmul(p[i], scale);
+    if (!areSeen.empty())
+      scaled[i] = w.select(areSeen[fragment][i], scaled[i], p[i]);
   }
+  return scaled;
+}
+
+BlockEmitter::Weights BlockEmitter::packWeights(const FragmentC &p) {
+  if (plan.value.multipliesFP8)
+    return {{w.packE4M3({p[0], p[2], p[1], p[3]}), w.i32(0)}};
+  return packColumns(plan.value.element, {{{p[0], p[1]}, {p[2], p[3]}}});
+}
+
+/// What is multiplied with the values. `areSeen` as above.
+BlockEmitter::ScaledProbabilities BlockEmitter::scaleProbabilities(
+    ColumnState &state, const Scores &probabilities, const PerToken &scales,
+    ArrayRef<FragmentC> areSeen) {
+  bool isInPairs = plan.scalesValuesInPairs() && areSeen.empty();
+  ScaledProbabilities result(plan.value.groups);
+  for (auto [group, ofGroup] : llvm::enumerate(result))
+    for (auto [f, p] : llvm::enumerate(probabilities)) {
+      if (isInPairs) {
+        Weights weights = packWeights(p);
+        for (auto [h, pair] : llvm::enumerate(weights.front())) {
+          Value scale = scales[2 * f + h][group];
+          pair = w.fmul(pair, w.pair(scale, scale));
+        }
+        ofGroup.push_back(weights);
+        continue;
+      }
+      FragmentC scaled = scaleFragment(p, scales, f, group, areSeen);
+      if (!state.scaled.empty())
+        for (auto [i, product] : llvm::enumerate(scaled))
+          state.scaled[group][i % 2] =
+              w.fadd(state.scaled[group][i % 2], product);
+      ofGroup.push_back(packWeights(scaled));
+    }
   return result;
 }
 
@@ -99,9 +139,12 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
   SmallVector<Value> logs;
   for (const SmallVector<Value> &of : scales) {
     SmallVector<Value> finite;
-    for (Value scale : of)
+    for (Value stored : of) {
+      Value scale = w.extend(stored);
       finite.push_back(w.fma(scale, w.f32(0), scale));
-    logs.push_back(w.fmax(w.log2(buildMax(w, finite)), w.f32(kLeastLog2Scale)));
+    }
+    logs.push_back(
+        w.fmax(w.log2(buildMax(w, finite)), w.f32(getLeastLog2Scale())));
   }
   PerColumn change, factor;
   for (int64_t column = 0; column != 2; ++column) {
@@ -122,8 +165,8 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
         w.isGreater(largest, w.f32(std::log2(getLimit(plan.value))));
     Value applies =
         w.bothTrue(isSeen(largest), w.eitherTrue(isNew, isTooLarge));
-    change[column] = w.select(
-        applies, w.fsub(largest, w.f32(getLog2Target(plan.value))), w.f32(0));
+    change[column] =
+        w.select(applies, w.fsub(largest, w.f32(getLog2Target())), w.f32(0));
     factor[column] = w.select(isNew, w.f32(1), w.exp2(w.fneg(change[column])));
   }
   auto multiply = [&](auto &values) {
@@ -144,19 +187,36 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
   return change;
 }
 
+/// The largest of a step's scales, f32, as far as it counts.
+Value BlockEmitter::buildMaxScale(const PerToken &scales) {
+  SmallVector<Value> flat;
+  for (const SmallVector<Value> &of : scales)
+    llvm::append_range(flat, of);
+  if (!plan.scalesValuesInPairs()) {
+    for (Value &scale : flat)
+      scale = w.extend(scale);
+    return buildMax(w, flat);
+  }
+  // A lane has an even number of tokens.
+  SmallVector<Value> pairs = {w.half2(std::exp2(getLeastLog2Scale()))};
+  for (size_t i = 0; i != flat.size(); i += 2)
+    pairs.push_back(w.pair(flat[i], flat[i + 1]));
+  Value largest = buildMax(w, pairs);
+  return w.fmax(w.extend(w.extractElement(largest, 0)),
+                w.extend(w.extractElement(largest, 1)));
+}
+
 /// Whether products may be above the limit, by the lane's largest score and its
 /// largest scale, or a column has no shift yet.
 Value BlockEmitter::callsForRescaling(const ColumnState &state,
                                       const Scores &scores,
                                       const PerToken &scales) {
-  SmallVector<Value> flat, flatScales;
+  SmallVector<Value> flat;
   for (const FragmentC &fragment : scores)
     llvm::append_range(flat, fragment);
-  for (const SmallVector<Value> &of : scales)
-    llvm::append_range(flatScales, of);
   Value bound = w.exp2(buildMax(w, flat));
   if (!scales.empty())
-    bound = w.fmul(bound, buildMax(w, flatScales));
+    bound = w.fmul(bound, buildMaxScale(scales));
   Value calls = w.isGreater(bound, w.f32(getLimit(plan.value)));
   for (Value sum : state.sum)
     calls = w.eitherTrue(calls, w.isEqual(sum, 0));
@@ -203,11 +263,5 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
       element = w.exp2(score);
     }
   addSums(state, scores, scales.zeros, areSeen);
-  ScaledProbabilities scaled =
-      scaleProbabilities(scores, scales.scales, areSeen);
-  for (auto [sums, ofGroup] : llvm::zip(state.scaled, scaled))
-    for (const FragmentC &fragment : ofGroup)
-      for (auto [i, p] : llvm::enumerate(fragment))
-        sums[i % 2] = w.fadd(sums[i % 2], p);
-  return scaled;
+  return scaleProbabilities(state, scores, scales.scales, areSeen);
 }

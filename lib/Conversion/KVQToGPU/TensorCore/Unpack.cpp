@@ -74,7 +74,7 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
           unpack(w.shiftRight(word, 8 - element.firstBit))};
 }
 
-SmallVector<std::array<Value, 2>, 2>
+SmallVector<FragmentB, 2>
 BlockEmitter::packColumns(const StoredElement &element,
                           std::array<std::array<Value, 2>, 2> pairs) {
   auto [first, second] = pairs;

@@ -19,13 +19,11 @@ using namespace mlir;
 using namespace mlir::kvq;
 
 /// Scaled probabilities of 16 tokens as columns of a product.
-SmallVector<FragmentB, 2> BlockEmitter::transposeColumns(const FragmentC &p) {
-  SmallVector<FragmentB, 2> parts =
-      packColumns(plan.value.element, {{{p[0], p[1]}, {p[2], p[3]}}});
-  for (FragmentB &part : parts)
+BlockEmitter::Weights BlockEmitter::transposeColumns(Weights weights) {
+  for (FragmentB &part : weights)
     for (Value &pair : part)
       pair = w.transpose(pair);
-  return parts;
+  return weights;
 }
 
 /// The words of rows 2t and 2t + 1 of each half of a fragment. With `part`
@@ -107,7 +105,7 @@ void BlockEmitter::emitValues(WarpState &state,
     SmallVector<SmallVector<SmallVector<FragmentB, 2>>> columns;
     for (auto [ofTile, tile] : llvm::zip_equal(probabilities, state.tiles)) {
       auto &ofGroups = columns.emplace_back();
-      for (const Scores &ofGroup : ofTile)
+      for (ArrayRef<Weights> ofGroup : ofTile)
         ofGroups.push_back(transposeColumns(ofGroup[fragment]));
       for (auto [sums, parts] : llvm::zip(tile.rounded, ofGroups))
         addOffsets(sums, parts.front());

@@ -49,6 +49,10 @@ Value WarpBuilder::half2(double value) {
                              builder.getF16FloatAttr(value).getValue()));
 }
 
+Value WarpBuilder::zero(Type type) {
+  return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+}
+
 //===----------------------------------------------------------------------===//
 // Integers
 //===----------------------------------------------------------------------===//
@@ -271,6 +275,11 @@ Value WarpBuilder::convertE4M3(Value word, int64_t pair) {
 
 Value WarpBuilder::toWord(Value half2) {
   return bitcast(half2, builder.getI32Type());
+}
+
+Value WarpBuilder::pair(Value low, Value high) {
+  return vector::FromElementsOp::create(builder, loc, getHalf2Type(builder),
+                                        ValueRange{low, high});
 }
 
 Value WarpBuilder::packHalf2(Value low, Value high) {

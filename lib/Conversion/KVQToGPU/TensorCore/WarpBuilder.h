@@ -40,6 +40,7 @@ public:
   Value f32(double value);
   /// A pair of one f16.
   Value half2(double value);
+  Value zero(Type type);
 
   // Integers. A constant operand may be given as a number.
   Value add(Value lhs, Value rhs);
@@ -64,7 +65,7 @@ public:
   Value toI64(Value value);
   Value toIndex(Value value);
 
-  // Floats, f32.
+  // Floats, f32, or pairs of f16.
   Value fadd(Value lhs, Value rhs);
   Value fsub(Value lhs, Value rhs);
   Value fmul(Value lhs, Value rhs);
@@ -94,6 +95,8 @@ public:
   Value toWord(Value half2);
   /// The word of four e4m3, rounded to nearest even, at most 448.
   Value packE4M3(std::array<Value, 4> values);
+  /// The pair of two f16.
+  Value pair(Value low, Value high);
   /// f16s of two f32s, rounded to nearest even.
   Value packHalf2(Value low, Value high);
   /// The word of bf16s of two f32s, and that of what rounding takes off them.
