@@ -73,8 +73,9 @@ def test_rows_that_lie_together_are_copied_in_bulk(place):
     assert ("cp.async.bulk" in ptx) == (place != "heads") and "cp.async.bulk" not in other
     if place != "heads":
         # Runs of each lane row, of keys and of values; lanes copy in rolled loops alone.
+        # One loop more is that over the fragments of a partial step.
         assert ptx.count("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") == 8 + 8
-        assert ptx.count("cp.async.cg") == ptx.count('.pragma "nounroll"')
+        assert ptx.count("cp.async.cg") == ptx.count('.pragma "nounroll"') - 1
 
 
 @pytest.mark.parametrize("chip", ["sm_80", "sm_89"])

@@ -128,30 +128,73 @@ WarpState BlockEmitter::createState() {
 WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
   Step ahead =
       createStep(w.add(step.begin, plan.depth * plan.getStride()), step.kind);
-  // Ahead of time where that counts; otherwise it would only hold registers.
-  TokenScales valueScales;
-  if (step.kind == StepKind::Whole)
-    valueScales = loadScales(value, step);
+  state = step.kind == StepKind::Whole ? emitWholeStep(step, ahead, state)
+                                       : emitPartialStep(step, ahead, state);
+  state.advance(ahead);
+  return state;
+}
+
+WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
+                                      WarpState state) {
+  // Ahead of time where that counts.
+  TokenScales valueScales = loadScales(value, step);
   // Values of this step are still on their way when its keys are here.
   awaitCopies(key, step, state.getKeySlot());
   copyStep(key, ahead, state.slots.back());
-  SmallVector<Scores> scores = emitScores(state, step);
+  SmallVector<Scores> scores = emitScores(state, step, getQueries(step));
   awaitCopies(value, step, state.getValueSlot());
   copyStep(value, ahead, state.getKeySlot());
-  if (step.kind == StepKind::Partial) {
-    valueScales = loadGuardedScales(value, step, 0, plan.getLaneTokens());
-    for (auto [tile, of] : llvm::zip_equal(tiles, scores))
-      hideScores(tile, of, step.begin);
-  }
   SmallVector<ScaledProbabilities> probabilities;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
     probabilities.push_back(emitSoftmax(tile, step.kind, of, valueScales));
-  if (step.kind == StepKind::Partial)
-    emitPartialValues(state, step, probabilities);
-  else
-    emitValues(state, probabilities);
-  state.advance(ahead);
+  emitValues(state, probabilities);
   return state;
+}
+
+/// Fragment by fragment, in a loop that stays one: such steps are few, and all
+/// of one at once would need more registers than whole ones.
+WarpState BlockEmitter::emitPartialStep(const Step &step, const Step &ahead,
+                                        WarpState state) {
+  awaitCopies(key, step, state.getKeySlot());
+  copyStep(key, ahead, state.slots.back());
+  awaitCopies(value, step, state.getValueSlot());
+  SmallVector<QueryColumns, 1> queries = getQueries(step);
+  WarpState after = state;
+  after.unpack(w.buildFor(
+      w.i32(0), w.i32(plan.getFragments()), w.i32(1), state.pack(),
+      [&](Value fragment, ValueRange carried) {
+        w.keepRolled();
+        WarpState inside = state;
+        inside.unpack(carried);
+        // The fragment is the first one of a step that begins with its token.
+        Step part = step;
+        part.begin = w.add(step.begin, w.mul(fragment, 2));
+        auto advance = [&](const SidePlan &side, Value slot) {
+          return w.add(slot, w.mul(fragment, side.getFragmentBytes()));
+        };
+        inside.slots[0] = advance(plan.key, state.getKeySlot());
+        inside.slots[1] = advance(plan.value, state.getValueSlot());
+        emitPart(part, queries, inside);
+        inside.slots = state.slots;
+        return inside.pack();
+      }));
+  // All lanes have loaded keys before values take their place.
+  w.syncWarp();
+  copyStep(value, ahead, state.getKeySlot());
+  return after;
+}
+
+/// The first fragment of a partial step.
+void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
+                            WarpState &state) {
+  SmallVector<Scores> scores = emitScores(state, part, queries);
+  for (auto [tile, of] : llvm::zip_equal(tiles, scores))
+    hideScores(tile, of, part.begin);
+  TokenScales scales = loadGuardedScales(value, part, 0, 2);
+  SmallVector<ScaledProbabilities> probabilities;
+  for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
+    probabilities.push_back(emitSoftmax(tile, part.kind, of, scales));
+  emitPartialValues(state, part, probabilities);
 }
 
 /// The warp's steps from `first` to `last`.

@@ -195,6 +195,11 @@ private:
   ColumnTile createTile(Value firstRow);
   WarpState createState();
   WarpState emitStep(const Step &step, WarpState state);
+  WarpState emitWholeStep(const Step &step, const Step &ahead, WarpState state);
+  WarpState emitPartialStep(const Step &step, const Step &ahead,
+                            WarpState state);
+  void emitPart(const Step &part, ArrayRef<QueryColumns> queries,
+                WarpState &state);
   WarpState emitSteps(Value first, WarpState state);
   WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
   WarpState emitPartialSteps(Value first, Value last, WarpState state,
@@ -274,7 +279,9 @@ private:
   PerColumn getRoundingFactor(const ColumnState &state, int64_t group);
 
   // Scores.cpp: query times keys.
-  SmallVector<Scores> emitScores(const WarpState &state, const Step &step);
+  SmallVector<QueryColumns, 1> getQueries(const Step &step);
+  SmallVector<Scores> emitScores(const WarpState &state, const Step &step,
+                                 ArrayRef<QueryColumns> queries);
   std::array<Words, 2> loadKeyWords(Value slot, int64_t fragment);
   SmallVector<SmallVector<FragmentC>>
   emitDots(Value slot, ArrayRef<QueryColumns> queries, int64_t fragment);

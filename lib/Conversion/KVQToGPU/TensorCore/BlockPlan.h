@@ -129,6 +129,10 @@ struct SidePlan {
   /// Loads of a row by the lanes that it is for: a quad of keys, one lane of
   /// each quad of values.
   int64_t getRowLanes() const { return isKey ? 4 : 8; }
+  /// From a fragment of a step to the next one in a slot.
+  int64_t getFragmentBytes() const {
+    return (hasFragments() ? kFragmentTokens : 2) * rowBytes;
+  }
   int64_t getRowLoads() const { return rowBytes / (getRowLanes() * loadBytes); }
   /// Whether lanes load chunks of eight rows as matrices: of keys a word of a
   /// row each, of values half a word of two rows, which are a pair of tokens.

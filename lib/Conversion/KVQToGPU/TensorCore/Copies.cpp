@@ -240,11 +240,12 @@ std::array<Words, 2> BlockEmitter::loadMatrices(const SideRows &side,
   Value address = w.add(slot, side.loadPlace);
   Words words;
   for (int64_t first = 0; first < 2 * chunks; first += kAtOnce)
-    llvm::append_range(
-        words,
-        w.loadMatrices(address, (2 * fragment * chunks + first) * kChunkBytes,
-                       std::min(kAtOnce, 2 * chunks - first),
-                       /*transposes=*/!side.plan->isKey));
+    llvm::append_range(words,
+                       w.loadMatrices(address,
+                                      fragment * side.plan->getFragmentBytes() +
+                                          first * kChunkBytes,
+                                      std::min(kAtOnce, 2 * chunks - first),
+                                      /*transposes=*/!side.plan->isKey));
   ArrayRef<Value> all = words;
   return {Words(all.take_front(chunks)), Words(all.drop_front(chunks))};
 }

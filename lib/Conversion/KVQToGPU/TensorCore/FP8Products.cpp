@@ -89,8 +89,9 @@ void BlockEmitter::emitFP8Values(WarpState &state,
   auto transpose = [&](const Weights &weights) {
     return w.toWord(w.transpose(w.toHalf2(weights.front().front())));
   };
-  for (int64_t first = 0; first < plan.getFragments(); first += 2) {
-    bool isPair = first + 1 != plan.getFragments();
+  int64_t fragments = probabilities.front().front().size();
+  for (int64_t first = 0; first < fragments; first += 2) {
+    bool isPair = first + 1 != fragments;
     SmallVector<std::array<Words, 2>> words;
     for (int64_t fragment = first; fragment <= first + isPair; ++fragment)
       words.push_back(loadValueWords(state.getValueSlot(), fragment, part));

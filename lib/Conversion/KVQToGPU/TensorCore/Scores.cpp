@@ -124,9 +124,22 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
   return finished;
 }
 
-/// The shifted scores of a step, of each tile.
+/// The queries of all tiles for the tokens of a step.
+SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const Step &step) {
+  SmallVector<QueryColumns, 1> queries;
+  for (const ColumnTile &tile : tiles)
+    queries.push_back(plan.scalesQueryInPairs() ? scaleQueryPairs(tile, step)
+                      : plan.key.foldsIntoQuery()
+                          ? buildQuery(tile.firstRow, &step)
+                          : tile.query);
+  return queries;
+}
+
+/// The shifted scores of a step, of each tile; of a partial one those of its
+/// first fragment.
 SmallVector<BlockEmitter::Scores>
-BlockEmitter::emitScores(const WarpState &state, const Step &step) {
+BlockEmitter::emitScores(const WarpState &state, const Step &step,
+                         ArrayRef<QueryColumns> queries) {
   TokenScales whole;
   if (step.kind == StepKind::Whole)
     whole = loadScales(key, step);
@@ -134,14 +147,9 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
-  SmallVector<QueryColumns, 1> queries;
-  for (const ColumnTile &tile : tiles)
-    queries.push_back(plan.scalesQueryInPairs() ? scaleQueryPairs(tile, step)
-                      : plan.key.foldsIntoQuery()
-                          ? buildQuery(tile.firstRow, &step)
-                          : tile.query);
   SmallVector<Scores> scores(tiles.size());
-  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
+  int64_t fragments = step.kind == StepKind::Whole ? plan.getFragments() : 1;
+  for (int64_t fragment = 0; fragment != fragments; ++fragment) {
     auto dots = emitDots(state.getKeySlot(), queries, fragment);
     TokenScales of = {getTokens(whole.scales, fragment),
                       getTokens(whole.zeros, fragment)};

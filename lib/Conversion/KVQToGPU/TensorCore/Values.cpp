@@ -52,7 +52,7 @@ std::array<Words, 2> BlockEmitter::loadValueWords(Value slot, int64_t fragment,
 /// The same of a fragment that lies as lanes load it.
 std::array<Words, 2> BlockEmitter::loadFragment(Value slot, int64_t fragment) {
   int64_t loadBytes = plan.value.loadBytes, allBytes = 32 * loadBytes;
-  int64_t bytes = kFragmentTokens * plan.value.rowBytes;
+  int64_t bytes = plan.value.getFragmentBytes();
   Value address = w.add(slot, value.loadPlace);
   std::array<Words, 2> words;
   for (int64_t offset = 0; offset != bytes; offset += allBytes)
@@ -99,7 +99,8 @@ void BlockEmitter::emitValues(WarpState &state,
                               const ProductPart *part) {
   if (plan.value.multipliesFP8)
     return emitFP8Values(state, probabilities, part);
-  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
+  int64_t fragments = probabilities.front().front().size();
+  for (int64_t fragment = 0; fragment != fragments; ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
     SmallVector<SmallVector<SmallVector<FragmentB, 2>>> columns;
