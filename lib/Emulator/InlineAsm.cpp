@@ -249,6 +249,8 @@ llvm::Value *AsmLowering::lowerOperation(const PTXInstruction &instruction) {
         return nullptr;
     return permuteBytes(builder, values[0], values[1], values[2]);
   }
+  if (name == "mov.b32" && operands.size() == 2)
+    return getOperand(operands[1]);
   // What ptxas is told of a loop.
   if (name.starts_with("prefetch.") || name == ".pragma")
     return llvm::PoisonValue::get(builder.getInt32Ty());

@@ -10,6 +10,7 @@
 #include "Distribute.h"
 #include "TensorCore/BlockAttention.h"
 #include "TensorCore/BlockPlan.h"
+#include "TensorCore/WarpBuilder.h"
 #include "WorkgroupMemory.h"
 
 #include "kvq/Conversion/Capabilities.h"
@@ -18,7 +19,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -59,9 +59,18 @@ static Value getRing(OpBuilder &builder, Location loc) {
                                     address);
 }
 
+/// The thread, for what comes after block attention: of a copy, so that nothing
+/// that follows from it is computed before, and in registers meanwhile.
+static Value getThreadAfter(RewriterBase &rewriter, Operation *op,
+                            Value thread) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointAfter(op);
+  WarpBuilder w(rewriter, op->getLoc());
+  return w.toIndex(w.conceal(w.toI32(thread)));
+}
+
 static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
-                                   const ThreadBlock &block,
-                                   CodeCopies copies) {
+                                   ThreadBlock &block, CodeCopies copies) {
   Location loc = op->getLoc();
   rewriter.setInsertionPointAfter(op);
   // No thread is ahead of another by more than one access, reads included: so
@@ -70,9 +79,12 @@ static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
   rewriter.setInsertionPoint(op);
   if (isa<memref::LoadOp>(op))
     return success(); // The same in every thread.
-  if (auto attention = dyn_cast<BlockAttentionOp>(op))
-    return emitBlockAttention(rewriter, attention, block.thread,
+  if (auto attention = dyn_cast<BlockAttentionOp>(op)) {
+    Value thread = block.thread;
+    block.thread = getThreadAfter(rewriter, op, thread);
+    return emitBlockAttention(rewriter, attention, thread,
                               getRing(rewriter, loc), copies);
+  }
   if (isa<memref::StoreOp>(op)) {
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     Value isFirst = arith::CmpIOp::create(
@@ -94,8 +106,7 @@ static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
 /// stay as they are: they depend on nothing that differs between threads, so
 /// all threads reach every barrier.
 static LogicalResult convertRegion(RewriterBase &rewriter, Region &region,
-                                   const ThreadBlock &block,
-                                   CodeCopies copies) {
+                                   ThreadBlock block, CodeCopies copies) {
   for (Operation &op : llvm::make_early_inc_range(region.getOps())) {
     if (accessesBuffers(&op)) {
       if (failed(convertAccess(rewriter, &op, block, copies)))

@@ -220,8 +220,11 @@ WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
 WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
                                          WarpState state, Value isFirst,
                                          Value isLast) {
+  auto emitLoop = [&](WarpState state) {
+    return relocate().emitLoop(first, last, state, StepKind::Partial);
+  };
   if (!copiesInBulk)
-    return emitLoop(first, last, state, StepKind::Partial);
+    return emitLoop(state);
   auto emitUnless = [&](Value condition, llvm::function_ref<void()> emit) {
     auto emitNothing = []() -> SmallVector<Value> { return {}; };
     w.buildIf(condition, {}, emitNothing, [&]() -> SmallVector<Value> {
@@ -235,7 +238,7 @@ WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
       w.eitherTrue(isFirst, isLast), ValueRange(carried).getTypes(),
       [&] {
         emitUnless(isFirst, [&] { endBulkCopies(state); });
-        WarpState inside = emitLoop(first, last, state, StepKind::Partial);
+        WarpState inside = emitLoop(state);
         emitUnless(isLast, [&] { beginBulkCopies(inside); });
         return inside.pack();
       },
@@ -271,12 +274,12 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
         inside.unpack(carried);
         Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
         Value isLast = w.compare(arith::CmpIPredicate::eq, round, lastRound);
-        Value before = w.select(isFirst, w.min(wholeFirst, end), w.i32(0));
+        Value before = w.select(isFirst, wholeFirst, w.i32(0));
         inside = emitPartialSteps(w.select(isFirst, first, wholeLast),
                                   w.select(isLast, end, before), inside,
                                   isFirst, isLast);
         Value last = w.min(wholeLast, w.add(round, roundTokens));
-        inside = emitLoop(round, last, inside, StepKind::Whole);
+        inside = relocate().emitLoop(round, last, inside, StepKind::Whole);
         takeOffsetsOff(inside);
         return inside.pack();
       }));
@@ -361,8 +364,9 @@ void BlockEmitter::emitRows(Value firstRow) {
     copyStep(value, step, state.slots[2 * i + 1]);
   }
   state = emitSteps(first, state);
+  BlockEmitter last = relocate();
   for (auto [tile, of] : llvm::zip_equal(tiles, state.tiles))
-    emitMerge(of, tile.firstRow);
+    last.emitMerge(of, tile.firstRow);
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,18 +382,34 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
                            CodeCopies copies)
     : w(builder, op.getLoc()), op(op), plan(plan), rows(getRows(op)),
       ring(ring) {
-  thread = w.toI32(threadIndex);
+  begin = w.toI32(op.getBegin());
+  end = w.toI32(op.getEnd());
+  locate(w.toI32(threadIndex), w.toI32(op.getBatch()), w.toI32(op.getHead()));
+  copiesInBulk = copies == CodeCopies::Bulk && areStepsTogether();
+  setVisibleTokens();
+}
+
+/// Sets what follows from the lane and from where the rows of its block are.
+void BlockEmitter::locate(Value ofThread, Value ofBatch, Value ofHead) {
+  thread = ofThread;
+  batch = ofBatch;
+  head = ofHead;
   warp = w.divideUnsigned(thread, 32);
   lane = w.remUnsigned(thread, 32);
   laneRow = w.divideUnsigned(lane, 4);
   laneColumn = w.remUnsigned(lane, 4);
   laneBytes = w.mul(lane, 16);
-  begin = w.toI32(op.getBegin());
-  end = w.toI32(op.getEnd());
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
   value = locateSide(plan.value, op.getValues(), op.getValuePages());
-  copiesInBulk = copies == CodeCopies::Bulk && areStepsTogether();
-  setVisibleTokens();
+}
+
+/// For the code that follows: what `locate` sets is computed anew there, rather
+/// than before other loops, in which it would be in registers.
+BlockEmitter BlockEmitter::relocate() {
+  BlockEmitter other = *this;
+  other.end = w.conceal(end);
+  other.locate(w.conceal(thread), w.conceal(batch), w.conceal(head));
+  return other;
 }
 
 void BlockEmitter::emit() {

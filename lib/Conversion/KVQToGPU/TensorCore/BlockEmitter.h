@@ -188,6 +188,8 @@ private:
   };
 
   // BlockAttention.cpp: the whole.
+  void locate(Value ofThread, Value ofBatch, Value ofHead);
+  BlockEmitter relocate();
   void emitRows(Value firstRow);
   TokenRange getVisible(Value position);
   Value sees(const TokenRange &range, Value token);
@@ -353,6 +355,8 @@ private:
   Value thread, warp, lane, laneRow, laneColumn;
   /// 16 times the lane.
   Value laneBytes;
+  /// The sequence and the head of the block; i32.
+  Value batch, head;
   /// The tokens of the op, i32.
   Value begin, end;
   SideRows key, value;

@@ -101,12 +101,12 @@ ComponentRows BlockEmitter::locateComponent(const SidePlan &plan,
                         : w.mul(buildExtent(w, component, 2), unitBytes);
   rows.base = w.toI64(memref::ExtractAlignedPointerAsIndexOp::create(
       w.builder, w.loc, component));
-  rows.base = w.add(rows.base, w.mul(w.toI64(op.getHead()), headBytes));
+  rows.base = w.add(rows.base, w.mul(w.toI64(head), headBytes));
   Value blockBytes = buildBlockBytes(w, component);
   if (isPool)
     rows.pageBytes = blockBytes;
   else
-    rows.base = w.add(rows.base, w.mul(w.toI64(op.getBatch()), blockBytes));
+    rows.base = w.add(rows.base, w.mul(w.toI64(batch), blockBytes));
   return rows;
 }
 
@@ -158,7 +158,7 @@ Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
   Value number = w.divideUnsigned(row, *side.plan->cache.getPage());
   return w.toI32(
       memref::LoadOp::create(w.builder, w.loc, side.pages,
-                             ValueRange{op.getBatch(), w.toIndex(number)}));
+                             ValueRange{w.toIndex(batch), w.toIndex(number)}));
 }
 
 Step BlockEmitter::createStep(Value stepBegin, StepKind kind) {

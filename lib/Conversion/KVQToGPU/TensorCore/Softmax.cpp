@@ -192,13 +192,16 @@ Value BlockEmitter::buildMaxScale(const PerToken &scales) {
   SmallVector<Value> flat;
   for (const SmallVector<Value> &of : scales)
     llvm::append_range(flat, of);
-  if (!plan.scalesValuesInPairs()) {
+  if (!flat.front().getType().isF16()) {
     for (Value &scale : flat)
       scale = w.extend(scale);
     return buildMax(w, flat);
   }
-  // A lane has an even number of tokens.
-  SmallVector<Value> pairs = {w.half2(std::exp2(getLeastLog2Scale()))};
+  // In pairs, of which there are half as many. A lane has an even number of
+  // tokens.
+  SmallVector<Value> pairs;
+  if (plan.scalesValuesInPairs())
+    pairs.push_back(w.half2(std::exp2(getLeastLog2Scale())));
   for (size_t i = 0; i != flat.size(); i += 2)
     pairs.push_back(w.pair(flat[i], flat[i + 1]));
   Value largest = buildMax(w, pairs);

@@ -252,6 +252,11 @@ Value WarpBuilder::maskXor(Value word, uint32_t mask, uint32_t bits) {
                         {word, i32(mask), i32(bits)}, false);
 }
 
+Value WarpBuilder::conceal(Value value) {
+  return inlineAssembly("mov.b32 $0, $1;", "=r,r", value,
+                        /*hasSideEffects=*/true);
+}
+
 Value WarpBuilder::permuteBytes(Value low, Value high, uint32_t selector) {
   return NVVM::PermuteOp::create(builder, loc, builder.getI32Type(), low, high,
                                  i32(selector), NVVM::PermuteMode::DEFAULT);

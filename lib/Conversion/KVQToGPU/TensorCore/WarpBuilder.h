@@ -64,6 +64,9 @@ public:
   Value toI32(Value value);
   Value toI64(Value value);
   Value toIndex(Value value);
+  /// An i32 of which nothing is known here, so that what follows from it is not
+  /// computed before.
+  Value conceal(Value value);
 
   // Floats, f32, or pairs of f16.
   Value fadd(Value lhs, Value rhs);
