@@ -506,12 +506,11 @@ def AttachNVVMTargetPass : Pass<"kvq-attach-nvvm-target"> {
 def SetMinBlocksPass : Pass<"kvq-set-min-blocks", "::mlir::ModuleOp"> {
   let summary = "Tells the assembler how many blocks share registers";
   let description = [{
-    Blocks whose dynamic shared memory leaves room for few of them on a multiprocessor need
-    not share its registers among more. The assembler does not know of memory that a
+    A block whose dynamic shared memory leaves room for no other on a multiprocessor need
+    not share its registers. The assembler does not know of memory that a
     launch asks for, and may spill registers to make room for blocks that never come: so
-    a kernel that is launched with such memory says for how many
-    registers are to suffice: 1 or 2, as many as fit. Where more than 3 do, the assembler
-    chooses.
+    a kernel that is launched with such memory says that registers are to suffice for 1.
+    Where more blocks fit, the assembler chooses.
 
     Of test/Conversion/KVQToGPU/set-min-blocks.mlir, abridged:
 
@@ -519,9 +518,9 @@ def SetMinBlocksPass : Pass<"kvq-set-min-blocks", "::mlir::ModuleOp"> {
     gpu.launch_func @kernels::@k blocks in … threads in … dynamic_shared_memory_size %c98304_i32 …
     gpu.func @k(…) kernel attributes {known_block_size = array<i32: 128, 1, 1>}
     ```
-    becomes, on sm_90a
+    becomes, on sm_80
     ```mlir
-    gpu.func @k(…) kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 2 : i32}
+    gpu.func @k(…) kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32}
     ```
 
     Numerics: changes nothing.

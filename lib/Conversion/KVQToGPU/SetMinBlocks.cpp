@@ -76,13 +76,10 @@ private:
           blocks, countBlocks(*known->chip, dynamicBytes.getSExtValue() +
                                                 getStaticSharedBytes(kernel)));
     }
-    // Two blocks of 128 threads have as many registers as threads can have.
     // Where memory has room for several, the assembler weighs them itself.
-    constexpr int64_t kFewBlocks = 3, kMostBlocks = 2;
-    if (blocks <= kFewBlocks)
+    if (blocks == 1)
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      Builder(&getContext())
-                          .getI32IntegerAttr(std::min(blocks, kMostBlocks)));
+                      Builder(&getContext()).getI32IntegerAttr(1));
     return success();
   }
 };

@@ -14,7 +14,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @kernels {
-    // CHECK:      gpu.func @large() workgroup({{.*}}) kernel attributes {nvvm.minctasm = 2 : i32}
+    // CHECK:      gpu.func @large() workgroup({{.*}}) kernel {
     // SM80:       gpu.func @large() workgroup({{.*}}) kernel attributes {nvvm.minctasm = 1 : i32}
     gpu.func @large() workgroup(%rows: memref<1024xf32, #gpu.address_space<workgroup>>) kernel {
       gpu.return
