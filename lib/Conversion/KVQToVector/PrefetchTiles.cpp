@@ -112,11 +112,12 @@ static std::optional<Share> dealOut(ArrayRef<scf::ForOp> loops, int64_t total,
 
 /// Lines are dealt out to all loops but the innermost one, which is short code,
 /// unless they are many in each iteration: these would wait for each other, and
-/// what is read meanwhile with them.
+/// memory for the next ones. As many as there are buffers for lines on their way
+/// are too many already.
 static std::optional<Share> chooseShare(ArrayRef<scf::ForOp> loops,
                                         int64_t total, int64_t line,
                                         int64_t ofRow) {
-  constexpr int64_t kManyLines = 32;
+  constexpr int64_t kManyLines = 8;
   if (loops.size() < 2)
     return std::nullopt;
   std::optional<Share> outer = dealOut(loops.drop_front(), total, line, ofRow);

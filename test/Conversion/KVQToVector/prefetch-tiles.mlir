@@ -67,22 +67,50 @@ func.func @layout(%c: memref<1x2x?x64x64x2xi8>, %h: index, %n: index) {
 }
 
 // Where the tile is read in loops, each iteration of all but the innermost one
-// prefetches its share: 8192 bytes in 4 iterations.
+// prefetches its share: 8192 bytes in 16 iterations.
 
 // CHECK-LABEL: func @dealt_out(
 // CHECK:         %[[END:.*]] = arith.muli %{{.*}}, %c8192
 // CHECK:         memref.subview
-// CHECK:         scf.for %[[G:.*]] = %c0 to %c4 step %c1 {
+// CHECK:         scf.for %[[G:.*]] = %c0 to %c16 step %c1 {
 // CHECK:           %[[TRIP:.*]] = arith.divui %{{.*}}, %c1
-// CHECK:           %[[SHARE:.*]] = arith.muli %[[TRIP]], %c2048
+// CHECK:           %[[SHARE:.*]] = arith.muli %[[TRIP]], %c512
 // CHECK:           %[[BEGIN:.*]] = arith.addi %{{.*}}, %[[SHARE]]
-// CHECK:           %[[NEXT:.*]] = arith.addi %[[BEGIN]], %c2048
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[BEGIN]], %c512
 // CHECK:           %[[LAST:.*]] = arith.minsi %[[NEXT]], %[[END]]
 // CHECK:           scf.for %{{.*}} = %[[BEGIN]] to %[[LAST]] step
 // CHECK:             memref.prefetch
 // CHECK:           scf.for
 // CHECK-NOT:         memref.prefetch
 func.func @dealt_out(%c: memref<1x2x?x64x64x2xi8>, %h: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %c0 to %n step %c64 {
+    %tile = arith.divui %t, %c64 : index
+    %codes = memref.subview %c[0, %h, %tile, 0, 0, 0] [1, 1, 1, 64, 64, 2] [1, 1, 1, 1, 1, 1]
+        : memref<1x2x?x64x64x2xi8> to memref<64x64x2xi8, strided<[128, 2, 1], offset: ?>>
+    scf.for %g = %c0 to %c16 step %c1 {
+      scf.for %i = %c0 to %c4 step %c1 {
+        %0 = memref.load %codes[%g, %i, %c0] : memref<64x64x2xi8, strided<[128, 2, 1], offset: ?>>
+        "test.use"(%0) : (i8) -> ()
+      }
+    }
+  }
+  return
+}
+
+// Where that would be many lines at once, also the innermost one: here two.
+
+// CHECK-LABEL: func @dealt_out_to_all(
+// CHECK:         scf.for %{{.*}} = %c0 to %c4 step %c1 {
+// CHECK-NOT:       memref.prefetch
+// CHECK:           scf.for %{{.*}} = %c0 to %c16 step %c1 {
+// CHECK-COUNT-2:     memref.prefetch
+// CHECK-NOT:         memref.prefetch
+func.func @dealt_out_to_all(%c: memref<1x2x?x64x64x2xi8>, %h: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
