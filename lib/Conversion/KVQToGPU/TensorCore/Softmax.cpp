@@ -129,23 +129,35 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
       }
 }
 
+/// The largest scale of a token, f32. An infinite one is not to count, which
+/// may be a hidden token's, or another group's: times 0 it is NaN.
+static Value buildMaxFiniteScale(WarpBuilder &w, ArrayRef<Value> scales) {
+  SmallVector<Value> finite;
+  if (scales.front().getType().isF16() && scales.size() % 2 == 0) {
+    for (size_t i = 0; i != scales.size(); i += 2) {
+      Value pair = w.pair(scales[i], scales[i + 1]);
+      finite.push_back(w.fma(pair, w.half2(0), pair));
+    }
+    Value largest = buildMax(w, finite);
+    return w.fmax(w.extend(w.extractElement(largest, 0)),
+                  w.extend(w.extractElement(largest, 1)));
+  }
+  for (Value stored : scales) {
+    Value scale = w.extend(stored);
+    finite.push_back(w.fma(scale, w.f32(0), scale));
+  }
+  return buildMax(w, finite);
+}
+
 /// Replaces the shift of columns where that is called for, and returns what is
 /// to be subtracted from the scores of the step.
 PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
                                 const PerToken &scales) {
-  // The base-2 logarithm of each token's largest scale. An infinite one is not
-  // to count, which may be a hidden token's, or another group's: times 0 it is
-  // NaN.
+  // The base-2 logarithm of each token's largest scale.
   SmallVector<Value> logs;
-  for (const SmallVector<Value> &of : scales) {
-    SmallVector<Value> finite;
-    for (Value stored : of) {
-      Value scale = w.extend(stored);
-      finite.push_back(w.fma(scale, w.f32(0), scale));
-    }
+  for (ArrayRef<Value> of : scales)
     logs.push_back(
-        w.fmax(w.log2(buildMax(w, finite)), w.f32(getLeastLog2Scale())));
-  }
+        w.fmax(w.log2(buildMaxFiniteScale(w, of)), w.f32(getLeastLog2Scale())));
   PerColumn change, factor;
   for (int64_t column = 0; column != 2; ++column) {
     SmallVector<Value> products;
