@@ -38,7 +38,7 @@
 // CHECK-DAG: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 // CHECK-DAG: ex2.approx
 // CHECK-DAG: movmatrix.sync.aligned.m8n8.trans.b16
-// CHECK:     ret;
+// CHECK-DAG: ret;
 
 // OTHER: .version 8.3
 // OTHER: .target sm_90a

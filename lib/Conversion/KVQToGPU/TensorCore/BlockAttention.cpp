@@ -141,7 +141,7 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
   // Values of this step are still on their way when its keys are here.
   awaitCopies(key, step, state.getKeySlot());
   copyStep(key, ahead, state.slots.back());
-  SmallVector<Scores> scores = emitScores(state, step, getQueries(step));
+  SmallVector<Scores> scores = emitScores(state, step);
   awaitCopies(value, step, state.getValueSlot());
   copyStep(value, ahead, state.getKeySlot());
   SmallVector<ScaledProbabilities> probabilities;
@@ -151,17 +151,58 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
   return state;
 }
 
-/// Fragment by fragment, in a loop that stays one: such steps are few, and all
-/// of one at once would need more registers than whole ones.
 WarpState BlockEmitter::emitPartialStep(const Step &step, const Step &ahead,
                                         WarpState state) {
   awaitCopies(key, step, state.getKeySlot());
   copyStep(key, ahead, state.slots.back());
   awaitCopies(value, step, state.getValueSlot());
-  SmallVector<QueryColumns, 1> queries = getQueries(step);
+  WarpState after = emitPartialSpans(step, state);
+  // All lanes have loaded keys before values take their place.
+  w.syncWarp();
+  copyStep(value, ahead, state.getKeySlot());
+  return after;
+}
+
+/// The step that begins with a span of another one.
+Step BlockEmitter::getSpan(const Step &step, Value span) {
+  Step other = step;
+  other.begin = w.add(step.begin, w.mul(span, plan.getSpanTokens()));
+  return other;
+}
+
+WarpState BlockEmitter::emitPartialSpans(const Step &step, WarpState state) {
+  if (plan.getSpans() == 1)
+    return emitPartialSpan(step, state);
+  // There may be no scales for groups of which no token is there.
+  Value tokens = w.add(w.sub(end, step.begin), plan.getSpanTokens() - 1);
+  Value spans = w.min(w.divideUnsigned(tokens, plan.getSpanTokens()),
+                      w.i32(plan.getSpans()));
+  WarpState after = state;
+  after.unpack(
+      w.buildFor(w.i32(0), spans, w.i32(1), state.pack(),
+                 [&](Value span, ValueRange carried) {
+                   w.keepRolled();
+                   WarpState inside = state;
+                   inside.unpack(carried);
+                   auto advance = [&](const SidePlan &side, Value slot) {
+                     return w.add(slot, w.mul(span, plan.getSpanBytes(side)));
+                   };
+                   inside.slots[0] = advance(plan.key, state.getKeySlot());
+                   inside.slots[1] = advance(plan.value, state.getValueSlot());
+                   inside = emitPartialSpan(getSpan(step, span), inside);
+                   inside.slots = state.slots;
+                   return inside.pack();
+                 }));
+  return after;
+}
+
+/// Fragment by fragment, in a loop that stays one: such steps are few, and all
+/// of one at once would need more registers than whole ones.
+WarpState BlockEmitter::emitPartialSpan(const Step &step, WarpState state) {
+  SmallVector<QueryColumns, 1> queries = getQueries(state, step);
   WarpState after = state;
   after.unpack(w.buildFor(
-      w.i32(0), w.i32(plan.getFragments()), w.i32(1), state.pack(),
+      w.i32(0), w.i32(plan.getSpanFragments()), w.i32(1), state.pack(),
       [&](Value fragment, ValueRange carried) {
         w.keepRolled();
         WarpState inside = state;
@@ -178,16 +219,15 @@ WarpState BlockEmitter::emitPartialStep(const Step &step, const Step &ahead,
         inside.slots = state.slots;
         return inside.pack();
       }));
-  // All lanes have loaded keys before values take their place.
-  w.syncWarp();
-  copyStep(value, ahead, state.getKeySlot());
   return after;
 }
 
 /// The first fragment of a partial step.
 void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
                             WarpState &state) {
-  SmallVector<Scores> scores = emitScores(state, part, queries);
+  SmallVector<Scores> scores(tiles.size());
+  addScores(scores, state, part, queries, loadGuardedScales(key, part, 0, 2),
+            0);
   for (auto [tile, of] : llvm::zip_equal(tiles, scores))
     hideScores(tile, of, part.begin);
   TokenScales scales = loadGuardedScales(value, part, 0, 2);
@@ -260,22 +300,32 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
     Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
     return w.sub(sum, w.remUnsigned(sum, multiple));
   };
-  Value wholeFirst = w.add(first, roundUp(w.sub(common.begin, first), stride));
-  // Those that are copied during a whole step are whole, too.
-  Value wholeEnd = w.add(common.end, 1 - plan.depth * stride - plan.stepTokens);
-  Value wholeTokens = roundUp(w.sub(wholeEnd, wholeFirst), stride);
-  Value wholeLast = w.add(wholeFirst, wholeTokens);
-  Value lastRound = w.add(wholeFirst, roundUp(wholeTokens, roundTokens));
+  auto getWholeFirst = [&](Value first) {
+    return w.add(first, roundUp(w.sub(common.begin, first), stride));
+  };
+  auto countWholeTokens = [&](Value wholeFirst) {
+    // Those that are copied during a whole step are whole, too.
+    Value wholeEnd =
+        w.add(common.end, 1 - plan.depth * stride - plan.stepTokens);
+    return roundUp(w.sub(wholeEnd, wholeFirst), stride);
+  };
+  Value firstRound = getWholeFirst(first);
+  Value lastRound =
+      w.add(firstRound, roundUp(countWholeTokens(firstRound), roundTokens));
   WarpState after = state;
   after.unpack(w.buildFor(
-      wholeFirst, w.add(lastRound, 1), w.i32(roundTokens), state.pack(),
+      firstRound, w.add(lastRound, 1), w.i32(roundTokens), state.pack(),
       [&](Value round, ValueRange carried) {
         WarpState inside = state;
         inside.unpack(carried);
+        // Anew in each round: they are not to be in registers during steps.
+        Value firstStep = relocate().getFirstStep();
+        Value wholeFirst = getWholeFirst(firstStep);
+        Value wholeLast = w.add(wholeFirst, countWholeTokens(wholeFirst));
         Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
         Value isLast = w.compare(arith::CmpIPredicate::eq, round, lastRound);
         Value before = w.select(isFirst, wholeFirst, w.i32(0));
-        inside = emitPartialSteps(w.select(isFirst, first, wholeLast),
+        inside = emitPartialSteps(w.select(isFirst, firstStep, wholeLast),
                                   w.select(isLast, end, before), inside,
                                   isFirst, isLast);
         Value last = w.min(wholeLast, w.add(round, roundTokens));
@@ -346,15 +396,20 @@ ColumnTile BlockEmitter::createTile(Value firstRow) {
   return tile;
 }
 
+/// Where the warp's first step begins. Steps are counted from where pages
+/// begin.
+Value BlockEmitter::getFirstStep() {
+  Value first = w.add(begin, -plan.firstToken);
+  first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
+  return w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
+}
+
 /// Attends to as many query rows at once as the plan has columns for.
 void BlockEmitter::emitRows(Value firstRow) {
   tiles.clear();
   for (int64_t tile = 0; tile != plan.columnTiles; ++tile)
     tiles.push_back(createTile(w.add(firstRow, tile * kFragmentRows)));
-  // Steps are counted from where pages begin.
-  Value first = w.add(begin, -plan.firstToken);
-  first = w.sub(first, w.remUnsigned(first, plan.stepTokens));
-  first = w.add(w.add(first, plan.firstToken), w.mul(warp, plan.stepTokens));
+  Value first = getFirstStep();
   WarpState state = createState();
   for (int64_t i = 0; i != plan.depth; ++i) {
     Step step =
@@ -384,7 +439,9 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
       ring(ring) {
   begin = w.toI32(op.getBegin());
   end = w.toI32(op.getEnd());
-  locate(w.toI32(threadIndex), w.toI32(op.getBatch()), w.toI32(op.getHead()));
+  // Other ops of the kernel are not to share what follows from these either.
+  locate(w.conceal(w.toI32(threadIndex)), w.conceal(w.toI32(op.getBatch())),
+         w.conceal(w.toI32(op.getHead())));
   copiesInBulk = copies == CodeCopies::Bulk && areStepsTogether();
   setVisibleTokens();
 }

@@ -116,6 +116,8 @@ struct QueryColumns {
   /// Where the query is multiplied by scales of keys, and these have zeros: the
   /// query times them.
   PerColumn zeros;
+  /// Whether products begin with these and the shift, so that they are scores.
+  bool beginsWithShift = false;
 };
 
 /// Query rows of which each lane has two columns of products.
@@ -190,6 +192,7 @@ private:
   // BlockAttention.cpp: the whole.
   void locate(Value ofThread, Value ofBatch, Value ofHead);
   BlockEmitter relocate();
+  Value getFirstStep();
   void emitRows(Value firstRow);
   TokenRange getVisible(Value position);
   Value sees(const TokenRange &range, Value token);
@@ -200,6 +203,9 @@ private:
   WarpState emitWholeStep(const Step &step, const Step &ahead, WarpState state);
   WarpState emitPartialStep(const Step &step, const Step &ahead,
                             WarpState state);
+  Step getSpan(const Step &step, Value span);
+  WarpState emitPartialSpans(const Step &step, WarpState state);
+  WarpState emitPartialSpan(const Step &step, WarpState state);
   void emitPart(const Step &part, ArrayRef<QueryColumns> queries,
                 WarpState &state);
   WarpState emitSteps(Value first, WarpState state);
@@ -266,8 +272,10 @@ private:
   SmallVector<FragmentB> loadQueryPairs(Value firstRow);
   SmallVector<FragmentB> loadGroupPairs(Value row);
   PerColumn multiplyRow(ArrayRef<FragmentB> query, ArrayRef<FragmentB> row);
-  QueryColumns scaleQueryPairs(const ColumnTile &tile, const Step &step);
-  void addConstantProducts(QueryColumns &columns, double center = 0);
+  QueryColumns scaleQueryPairs(const ColumnTile &tile, const Step &step,
+                               const PerColumn *shift);
+  void addConstantProducts(QueryColumns &columns, double center = 0,
+                           const PerColumn &first = {});
 
   // FP8Products.cpp: products of floats of 8 bits.
   void roundQueryToFP8(QueryColumns &columns,
@@ -281,9 +289,12 @@ private:
   PerColumn getRoundingFactor(const ColumnState &state, int64_t group);
 
   // Scores.cpp: query times keys.
-  SmallVector<QueryColumns, 1> getQueries(const Step &step);
-  SmallVector<Scores> emitScores(const WarpState &state, const Step &step,
-                                 ArrayRef<QueryColumns> queries);
+  SmallVector<QueryColumns, 1> getQueries(const WarpState &state,
+                                          const Step &step);
+  void addScores(SmallVectorImpl<Scores> &scores, const WarpState &state,
+                 const Step &step, ArrayRef<QueryColumns> queries,
+                 const TokenScales &of, int64_t fragment);
+  SmallVector<Scores> emitScores(const WarpState &state, const Step &step);
   std::array<Words, 2> loadKeyWords(Value slot, int64_t fragment);
   SmallVector<SmallVector<FragmentC>>
   emitDots(Value slot, ArrayRef<QueryColumns> queries, int64_t fragment);

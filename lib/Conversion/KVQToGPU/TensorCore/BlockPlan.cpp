@@ -301,6 +301,12 @@ SlotLayout BlockPlan::getSlotLayout(const SidePlan &side) const {
   return layout;
 }
 
+int64_t BlockPlan::getSpanBytes(const SidePlan &side) const {
+  SlotLayout layout = getSlotLayout(side);
+  // Eight runs are a whole number of each kind.
+  return layout.getPlace(layout.getRuns() / getSpans() % layout.getRuns());
+}
+
 int64_t BlockPlan::getSharedBytes() const {
   // Accumulators and the state of all warps.
   int64_t merge = kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
@@ -436,7 +442,8 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
     return tokens * plan.key.rowBytes % kWarpCopyBytes == 0 &&
            tokens * plan.value.rowBytes % kWarpCopyBytes == 0;
   };
-  // Pages and groups of tokens end at steps.
+  // Pages and groups of tokens end at steps; or a step is of several groups,
+  // for each of which a query is made in few instructions.
   auto fitsPages = [&](int64_t tokens) {
     for (const SidePlan *side : {&plan.key, &plan.value})
       if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
@@ -444,7 +451,10 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
         return false;
     if (plan.value.hasFragments() && plan.value.getTileTokens() != tokens)
       return false;
-    return plan.key.groupTokens == 1 || plan.key.groupTokens % tokens == 0;
+    if (plan.key.groupTokens == 1 || plan.key.groupTokens % tokens == 0)
+      return true;
+    return tokens % plan.key.groupTokens == 0 && plan.scalesQueryInPairs() &&
+           !plan.value.hasFragments();
   };
   bool followsValues = isPagedCodes(plan.value) && !plan.key.foldsIntoQuery();
   const SidePlan &first = followsValues ? plan.value : plan.key;

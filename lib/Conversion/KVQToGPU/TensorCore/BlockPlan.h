@@ -13,8 +13,10 @@
 // (8). A warp takes steps of `stepTokens`, in fragments of 16. Row g + 8 h of
 // fragment f, g < 8, h < 2, is token g * 2F + 2f + h of the step, F being the
 // number of fragments: the tokens of a lane follow each other, so that their
-// scales are loaded at once. The same order serves the values, whose fragments
-// have channels as rows.
+// scales are loaded at once. Where a step is of several groups of tokens, which
+// share scales of keys, that is the order within each of these spans, and a
+// fragment lies in one. The same order serves the values, whose fragments have
+// channels as rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,8 +109,8 @@ struct SidePlan {
   Type scaleType, zeroType;
   /// Of values with zeros, where codes are counted from: their middle.
   double center = 0;
-  /// Of keys, tokens that share scales: a step is of one group then, and the
-  /// query is multiplied by its scales.
+  /// Of keys, tokens that share scales: the query is multiplied by these, for
+  /// each span of a step.
   int64_t groupTokens = 1;
 
   int64_t getChannels() const { return cache.getHeadDim(); }
@@ -129,7 +131,7 @@ struct SidePlan {
   /// Loads of a row by the lanes that it is for: a quad of keys, one lane of
   /// each quad of values.
   int64_t getRowLanes() const { return isKey ? 4 : 8; }
-  /// From a fragment of a step to the next one in a slot.
+  /// From a fragment of a span to the next one in a slot.
   int64_t getFragmentBytes() const {
     return (hasFragments() ? kFragmentTokens : 2) * rowBytes;
   }
@@ -169,9 +171,9 @@ struct ValueStep {
 };
 
 /// Where the rows of a side are in a slot of the ring. Rows that lie together
-/// in memory are a run: the 2F tokens of row g of all fragments. Lanes that
-/// load at once do so from as many runs as there are kinds of them, all from
-/// the same row and bytes of a run; kinds are moved so that these are in
+/// in memory are a run: the tokens of row g of all fragments of a span. Lanes
+/// that load at once do so from as many runs as there are kinds of them, all
+/// from the same row and bytes of a run; kinds are moved so that these are in
 /// different banks.
 struct SlotLayout {
   int64_t runRows = 0, runBytes = 0, kinds = 1, kindRuns = 1;
@@ -203,8 +205,27 @@ struct BlockPlan {
   int64_t getFragments() const { return stepTokens / kFragmentTokens; }
   /// Tokens from a step of a warp to its next one.
   int64_t getStride() const { return kBlockWarps * stepTokens; }
-  /// Tokens of a lane in a step.
-  int64_t getLaneTokens() const { return 2 * getFragments(); }
+  /// Tokens of a step that have the same scales of keys, or all of them.
+  int64_t getSpanTokens() const {
+    return key.foldsIntoQuery() ? std::min(stepTokens, key.groupTokens)
+                                : stepTokens;
+  }
+  int64_t getSpans() const { return stepTokens / getSpanTokens(); }
+  int64_t getSpanFragments() const { return getSpanTokens() / kFragmentTokens; }
+  /// Tokens of a lane in a span, which follow each other.
+  int64_t getLaneTokens() const { return 2 * getSpanFragments(); }
+  /// From the first token of a lane in a step to its `laneToken`th.
+  int64_t getTokenOffset(int64_t laneToken) const {
+    return laneToken / getLaneTokens() * getSpanTokens() +
+           laneToken % getLaneTokens();
+  }
+  /// Bytes from a span to the next one in a slot.
+  int64_t getSpanBytes(const SidePlan &side) const;
+  /// Bytes from the first fragment in a slot to another one.
+  int64_t getFragmentPlace(const SidePlan &side, int64_t fragment) const {
+    return fragment / getSpanFragments() * getSpanBytes(side) +
+           fragment % getSpanFragments() * side.getFragmentBytes();
+  }
   SlotLayout getSlotLayout(const SidePlan &side) const;
   /// From a slot to the mbarrier that counts its bytes, where copies are bulk
   /// copies.

@@ -238,12 +238,11 @@ std::array<Words, 2> BlockEmitter::loadMatrices(const SideRows &side,
   constexpr int64_t kAtOnce = 4;
   int64_t chunks = side.plan->getChunks();
   Value address = w.add(slot, side.loadPlace);
+  int64_t place = plan.getFragmentPlace(*side.plan, fragment);
   Words words;
   for (int64_t first = 0; first < 2 * chunks; first += kAtOnce)
     llvm::append_range(words,
-                       w.loadMatrices(address,
-                                      fragment * side.plan->getFragmentBytes() +
-                                          first * kChunkBytes,
+                       w.loadMatrices(address, place + first * kChunkBytes,
                                       std::min(kAtOnce, 2 * chunks - first),
                                       /*transposes=*/!side.plan->isKey));
   ArrayRef<Value> all = words;
@@ -253,9 +252,11 @@ std::array<Words, 2> BlockEmitter::loadMatrices(const SideRows &side,
 std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,
                                                        Value slot, int64_t row,
                                                        int64_t load) {
-  const SidePlan &plan = *side.plan;
-  int64_t loadBytes = plan.getRowLanes() * plan.loadBytes; // of all lanes
-  return {w.add(slot, side.loadPlace), row * plan.rowBytes + load * loadBytes};
+  const SidePlan &of = *side.plan;
+  int64_t loadBytes = of.getRowLanes() * of.loadBytes; // of all lanes
+  return {w.add(slot, side.loadPlace), plan.getFragmentPlace(of, row / 2) +
+                                           row % 2 * of.rowBytes +
+                                           load * loadBytes};
 }
 
 //===----------------------------------------------------------------------===//

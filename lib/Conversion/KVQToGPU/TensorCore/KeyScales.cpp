@@ -88,6 +88,7 @@ PerColumn BlockEmitter::multiplyRow(ArrayRef<FragmentB> query,
                                     ArrayRef<FragmentB> row) {
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
   FragmentC ofFirst = none, ofSecond = none, ofBoth = none;
+  bool hasBoth = false;
   BitVector isDone(plan.keySteps.size());
   for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
     if (isDone[i])
@@ -96,6 +97,7 @@ PerColumn BlockEmitter::multiplyRow(ArrayRef<FragmentB> query,
     std::optional<size_t> next = findNext(plan.keySteps, step);
     if (!next) {
       ofBoth = w.multiply({first, first, second, second}, query[i], ofBoth);
+      hasBoth = true;
       continue;
     }
     isDone.set(*next);
@@ -104,14 +106,19 @@ PerColumn BlockEmitter::multiplyRow(ArrayRef<FragmentB> query,
     ofSecond = w.multiply(words, {query[i][1], query[*next][1]}, ofSecond);
   }
   PerColumn sums;
-  for (auto [column, sum] : llvm::enumerate(sums))
-    sum = w.fadd(w.fadd(ofFirst[column], ofSecond[2 + column]), ofBoth[column]);
+  for (auto [column, sum] : llvm::enumerate(sums)) {
+    sum = w.fadd(ofFirst[column], ofSecond[2 + column]);
+    if (hasBoth)
+      sum = w.fadd(sum, ofBoth[column]);
+  }
   return sums;
 }
 
-/// The query of a tile for the tokens of a step.
+/// The query of a tile for the tokens of a step. With `shift` its products are
+/// scores.
 QueryColumns BlockEmitter::scaleQueryPairs(const ColumnTile &tile,
-                                           const Step &step) {
+                                           const Step &step,
+                                           const PerColumn *shift) {
   QueryColumns columns;
   SmallVector<FragmentB> scales =
       loadGroupPairs(locateStep(key, step, key.scales));
@@ -125,19 +132,27 @@ QueryColumns BlockEmitter::scaleQueryPairs(const ColumnTile &tile,
         {{pickHalves(w, scaled, places[0], places[1]),
           pickHalves(w, scaled, places[2], places[3])}});
   }
-  if (!plan.key.zeroType) {
-    addConstantProducts(columns);
-    return columns;
+  double middle = 0;
+  if (plan.key.zeroType) {
+    // Codes count from their middle, lest what is rounded off the query times
+    // scales is multiplied by more than keys are apart from each other.
+    middle = 1 << (plan.key.element.bits - 1);
+    SmallVector<FragmentB> zeros =
+        loadGroupPairs(locateStep(key, step, key.zeros));
+    PerColumn ofZeros = multiplyRow(tile.queryPairs, zeros);
+    PerColumn ofScales = multiplyRow(tile.queryPairs, scales);
+    for (auto [column, zero] : llvm::enumerate(columns.zeros))
+      zero = w.fma(w.f32(middle), ofScales[column], ofZeros[column]);
   }
-  // Codes count from their middle, lest what is rounded off the query times
-  // scales is multiplied by more than keys are apart from each other.
-  double middle = 1 << (plan.key.element.bits - 1);
-  addConstantProducts(columns, middle);
-  SmallVector<FragmentB> zeros =
-      loadGroupPairs(locateStep(key, step, key.zeros));
-  PerColumn ofZeros = multiplyRow(tile.queryPairs, zeros);
-  PerColumn ofScales = multiplyRow(tile.queryPairs, scales);
-  for (auto [column, zero] : llvm::enumerate(columns.zeros))
-    zero = w.fma(w.f32(middle), ofScales[column], ofZeros[column]);
+  PerColumn first;
+  if (shift) {
+    columns.beginsWithShift = true;
+    for (int64_t column = 0; column != 2; ++column) {
+      Value zeros = columns.zeros[column];
+      first[column] =
+          zeros ? w.fadd((*shift)[column], zeros) : (*shift)[column];
+    }
+  }
+  addConstantProducts(columns, middle, first);
   return columns;
 }

@@ -81,10 +81,13 @@ Value BlockEmitter::getOfColumn(Value ofRow, int64_t column) {
 
 /// A product with a constant gives the same sum in every row: what scores begin
 /// with, and what zeros are multiplied by, of the query as it is rounded. Codes
-/// count from `center`.
-void BlockEmitter::addConstantProducts(QueryColumns &columns, double center) {
+/// count from `center`. The sums begin with `first`, if there is such.
+void BlockEmitter::addConstantProducts(QueryColumns &columns, double center,
+                                       const PerColumn &first) {
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
   columns.scoreInits.assign(plan.key.groups, none);
+  if (first.front())
+    columns.scoreInits.front() = {first[0], first[1], first[0], first[1]};
   columns.sums.assign(plan.key.hasTokenZeros() ? plan.key.groups : 0, none);
   auto addProduct = [&](FragmentC &sum, double constant, size_t step) {
     if (plan.key.multipliesFP8) {

@@ -19,18 +19,21 @@ static constexpr int64_t kLoadBytes = 16;
 PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
                                  const ComponentRows &rows) {
   int64_t tokens = plan.getLaneTokens(), groups = side.plan->groups;
+  int64_t spans = plan.getSpans();
   int64_t bytes = rows.getElementBytes();
   Value address = locateStep(side, step, rows);
   address = w.add(address, w.toI64(w.mul(laneRow, tokens * rows.stride)));
-  PerToken loaded(tokens);
+  PerToken loaded(spans * tokens);
   // As many at once as lie together and an instruction takes.
   bool isContiguous = rows.stride == groups * bytes;
   int64_t count = isContiguous ? tokens * groups : groups;
   int64_t perLoad = std::min<int64_t>(count, kLoadBytes / bytes);
   while (count % perLoad != 0)
     --perLoad;
-  for (int64_t element = 0; element < tokens * groups; element += perLoad) {
-    int64_t offset = element / groups * rows.stride + element % groups * bytes;
+  int64_t all = spans * tokens * groups;
+  for (int64_t element = 0; element < all; element += perLoad) {
+    int64_t token = plan.getTokenOffset(element / groups);
+    int64_t offset = token * rows.stride + element % groups * bytes;
     Value vector = w.loadGlobal(
         address, offset, VectorType::get({perLoad}, rows.elementType),
         std::gcd(rows.alignment, std::gcd(offset, kLoadBytes)));
@@ -50,7 +53,8 @@ PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
   Type type = VectorType::get({groups}, rows.elementType);
   PerToken loaded;
   for (int64_t i = firstToken; i != firstToken + count; ++i) {
-    Value row = w.add(w.mul(laneRow, plan.getLaneTokens()), i);
+    Value row =
+        w.add(w.mul(laneRow, plan.getLaneTokens()), plan.getTokenOffset(i));
     SmallVector<Value> vector = w.buildIf(
         sees(some, getToken(step.begin, i)), type,
         [&]() -> SmallVector<Value> {

@@ -17,7 +17,7 @@ using namespace mlir::kvq;
 /// The token of the lane's rows, as an absolute one.
 Value BlockEmitter::getToken(Value stepBegin, int64_t laneToken) {
   Value first = w.add(stepBegin, w.mul(laneRow, plan.getLaneTokens()));
-  return w.add(first, laneToken);
+  return w.add(first, plan.getTokenOffset(laneToken));
 }
 
 /// What variants make of a score, before the shift.
@@ -91,6 +91,8 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
                                      ArrayRef<FragmentC> dots,
                                      const TokenScales &of, Value stepBegin,
                                      int64_t fragment) {
+  if (columns.beginsWithShift)
+    return dots.front();
   FragmentC finished;
   for (int64_t i = 0; i != 4; ++i) {
     int64_t h = i / 2, column = i % 2;
@@ -124,41 +126,55 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
   return finished;
 }
 
-/// The queries of all tiles for the tokens of a step.
-SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const Step &step) {
+/// The queries of all tiles for the first span of a step.
+SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const WarpState &state,
+                                                      const Step &step) {
+  // Between fragments of a partial step the shift is replaced.
+  bool beginsWithShift =
+      step.kind == StepKind::Whole && !op.getSoftcap() && !op.getSlopes();
   SmallVector<QueryColumns, 1> queries;
-  for (const ColumnTile &tile : tiles)
-    queries.push_back(plan.scalesQueryInPairs() ? scaleQueryPairs(tile, step)
-                      : plan.key.foldsIntoQuery()
-                          ? buildQuery(tile.firstRow, &step)
-                          : tile.query);
+  for (auto [tile, of] : llvm::zip_equal(tiles, state.tiles)) {
+    if (plan.scalesQueryInPairs())
+      queries.push_back(
+          scaleQueryPairs(tile, step, beginsWithShift ? &of.shift : nullptr));
+    else if (plan.key.foldsIntoQuery())
+      queries.push_back(buildQuery(tile.firstRow, &step));
+    else
+      queries.push_back(tile.query);
+  }
   return queries;
 }
 
-/// The shifted scores of a step, of each tile; of a partial one those of its
-/// first fragment.
+/// Adds the shifted scores of a fragment to those of each tile. `of` are the
+/// scales of the lane's two tokens.
+void BlockEmitter::addScores(SmallVectorImpl<Scores> &scores,
+                             const WarpState &state, const Step &step,
+                             ArrayRef<QueryColumns> queries,
+                             const TokenScales &of, int64_t fragment) {
+  auto dots = emitDots(state.getKeySlot(), queries, fragment);
+  for (auto [i, tile] : llvm::enumerate(tiles))
+    scores[i].push_back(finishScores(tile, state.tiles[i].shift, queries[i],
+                                     dots[i], of, step.begin, fragment));
+}
+
+/// The shifted scores of a whole step, of each tile.
 SmallVector<BlockEmitter::Scores>
-BlockEmitter::emitScores(const WarpState &state, const Step &step,
-                         ArrayRef<QueryColumns> queries) {
-  TokenScales whole;
-  if (step.kind == StepKind::Whole)
-    whole = loadScales(key, step);
+BlockEmitter::emitScores(const WarpState &state, const Step &step) {
+  TokenScales whole = loadScales(key, step);
   auto getTokens = [&](const PerToken &all, int64_t fragment) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
+  // Ahead of all products, so that these do not wait for scales.
+  SmallVector<SmallVector<QueryColumns, 1>, 0> queries;
+  for (int64_t span = 0; span != plan.getSpans(); ++span)
+    queries.push_back(getQueries(state, getSpan(step, w.i32(span))));
   SmallVector<Scores> scores(tiles.size());
-  int64_t fragments = step.kind == StepKind::Whole ? plan.getFragments() : 1;
-  for (int64_t fragment = 0; fragment != fragments; ++fragment) {
-    auto dots = emitDots(state.getKeySlot(), queries, fragment);
-    TokenScales of = {getTokens(whole.scales, fragment),
-                      getTokens(whole.zeros, fragment)};
-    if (step.kind == StepKind::Partial)
-      of = loadGuardedScales(key, step, 2 * fragment, 2);
-    for (auto [i, tile] : llvm::enumerate(tiles))
-      scores[i].push_back(finishScores(tile, state.tiles[i].shift, queries[i],
-                                       dots[i], of, step.begin, fragment));
-  }
+  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment)
+    addScores(
+        scores, state, step, queries[fragment / plan.getSpanFragments()],
+        {getTokens(whole.scales, fragment), getTokens(whole.zeros, fragment)},
+        fragment);
   return scores;
 }
 

@@ -39,7 +39,8 @@ std::array<Words, 2> BlockEmitter::loadValueWords(Value slot, int64_t fragment,
     Value mask = w.i32(0);
     for (int64_t e = 0; e != 2; ++e) {
       Value row = w.add(w.mul(laneColumn, 2), e);
-      Value token = w.add(w.mul(row, plan.getLaneTokens()), 2 * fragment + h);
+      Value token = w.add(w.mul(row, plan.getLaneTokens()),
+                          plan.getTokenOffset(2 * fragment + h));
       Value isSeen = sees(part->tokens, w.add(part->stepBegin, token));
       mask = w.add(mask, w.select(isSeen, w.i32(0xffff << 16 * e), w.i32(0)));
     }
