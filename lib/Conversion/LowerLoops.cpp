@@ -23,7 +23,7 @@ using namespace mlir;
 namespace {
 
 /// Lowers a loop to blocks that test at their end, as LLVM's loop-rotate makes
-/// them. That takes it a third of its time in functions of hundreds of loops.
+/// them, which takes it long in functions of hundreds of loops.
 struct LowerForPattern : OpRewritePattern<scf::ForOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -76,7 +76,7 @@ static void runLLVMPasses(
 
 void kvq::optimizeForCPU(llvm::Module &module, llvm::TargetMachine &machine) {
   // Of O2 what kernels run slower without: the IR comes rotated, hoisted and
-  // blocked, and the other passes of O2 take five times as long together.
+  // blocked, and the other passes of O2 only take time.
   constexpr llvm::StringLiteral kPasses =
       "cgscc(inline),function<eager-inv>("
       "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,"

@@ -75,7 +75,7 @@ static SmallVector<TokenRange> getRegions(OpBuilder &b, Location loc,
 
 /// The greatest or the least of `values`. Not as affine.max or affine.min:
 /// bufferization compares slices of tiles by what is known of their bounds, and
-/// it takes seconds where that goes on to the regions of both sides.
+/// it takes long where that goes on to the regions of both sides.
 template <typename MaxOrMinOp>
 static Value combine(OpBuilder &b, Location loc,
                      ArrayRef<OpFoldResult> values) {

@@ -293,31 +293,7 @@ def attention(
 
     Raises `Error`, a ValueError, with what was expected and found, before anything runs; TypeError for another dtype.
     """
-    return prepare(
-        q,
-        k,
-        v,
-        scale,
-        causal,
-        out,
-        splits,
-        threads,
-        positions=positions,
-        mask=mask,
-        slopes=slopes,
-        sinks=sinks,
-        softcap=softcap,
-        window=window,
-        window_first=window_first,
-        value_channels=value_channels,
-        rope=rope,
-        rope_style=rope_style,
-        return_lse=return_lse,
-        query_codes=query_codes,
-        schedule=schedule,
-        query_tile=query_tile,
-        device=device,
-    )()
+    return prepare(**locals())()
 
 
 def prepare(

@@ -38,8 +38,7 @@ constexpr int64_t kSplitTokens = 512;
 /// More tokens of all heads in turn gain nothing.
 constexpr int64_t kMostTokensInside = 256;
 /// What part of the second cache these take. It is read in another order than
-/// it came in, and the more of it there is, the more is gone by then: from 128
-/// KiB to 512 KiB of 2 MiB a processor lost a third of its speed.
+/// it came in, and the more of it there is, the more is gone by then.
 constexpr int64_t kPartInside = 16;
 /// Where the capacity is not known.
 constexpr int64_t kTypicalTokens = 4096;
