@@ -46,8 +46,9 @@ static std::optional<Register> lookUpRegister(StringRef name) {
       .Default(std::nullopt);
 }
 
-static llvm::Value *readSpecialRegister(FunctionLowering &lowering,
-                                        Builder &builder, StringRef name) {
+llvm::Value *
+mlir::kvq::emulator::readSpecialRegister(FunctionLowering &lowering,
+                                         Builder &builder, StringRef name) {
   if (std::optional<Register> index = lookUpRegister(name))
     return lowering.readRegister(builder, *index);
   if (name == "warpsize")

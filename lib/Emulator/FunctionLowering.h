@@ -118,6 +118,10 @@ llvm::Value *expandIntrinsic(FunctionLowering &lowering, llvm::CallInst &call,
                              llvm::StringRef name);
 /// The value of inline assembly; of an undefined value where it has none.
 llvm::Value *lowerInlineAsm(FunctionLowering &lowering, llvm::CallInst &call);
+/// The special register of a name, as in `tid.x`; null of an unknown one.
+llvm::Value *readSpecialRegister(FunctionLowering &lowering,
+                                 FunctionLowering::Builder &builder,
+                                 llvm::StringRef name);
 
 /// Byte permutation.
 llvm::Value *permuteBytes(FunctionLowering::Builder &builder, llvm::Value *low,

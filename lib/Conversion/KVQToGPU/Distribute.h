@@ -8,6 +8,8 @@
 #ifndef KVQ_LIB_CONVERSION_KVQTOGPU_DISTRIBUTE_H
 #define KVQ_LIB_CONVERSION_KVQTOGPU_DISTRIBUTE_H
 
+#include "WorkItem.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::kvq {
@@ -17,6 +19,7 @@ struct ThreadBlock {
   /// The index of the thread that runs the code, 0 <= thread < size.
   Value thread;
   int64_t size;
+  WorkItem item;
 };
 
 /// Replaces `op`, which must be on buffers, by loops in which each thread of

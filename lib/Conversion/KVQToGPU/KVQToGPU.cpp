@@ -11,6 +11,7 @@
 #include "TensorCore/BlockAttention.h"
 #include "TensorCore/BlockPlan.h"
 #include "TensorCore/WarpBuilder.h"
+#include "WorkItem.h"
 #include "WorkgroupMemory.h"
 
 #include "kvq/Conversion/Capabilities.h"
@@ -59,14 +60,13 @@ static Value getRing(OpBuilder &builder, Location loc) {
                                     address);
 }
 
-/// The thread, for what comes after block attention: of a copy, so that nothing
-/// that follows from it is computed before, and in registers meanwhile.
-static Value getThreadAfter(RewriterBase &rewriter, Operation *op,
-                            Value thread) {
+/// The thread, for what comes after block attention: read again, so that
+/// nothing that follows from it is computed before, and in registers meanwhile.
+static Value getThreadAfter(RewriterBase &rewriter, Operation *op) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointAfter(op);
   WarpBuilder w(rewriter, op->getLoc());
-  return w.toIndex(w.conceal(w.toI32(thread)));
+  return w.toIndex(w.readThread());
 }
 
 static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
@@ -80,10 +80,10 @@ static LogicalResult convertAccess(RewriterBase &rewriter, Operation *op,
   if (isa<memref::LoadOp>(op))
     return success(); // The same in every thread.
   if (auto attention = dyn_cast<BlockAttentionOp>(op)) {
-    Value thread = block.thread;
-    block.thread = getThreadAfter(rewriter, op, thread);
-    return emitBlockAttention(rewriter, attention, thread,
-                              getRing(rewriter, loc), copies);
+    recomputeAfter(rewriter, op, block.item);
+    block.thread = getThreadAfter(rewriter, op);
+    return emitBlockAttention(rewriter, attention, getRing(rewriter, loc),
+                              copies);
   }
   if (isa<memref::StoreOp>(op)) {
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
@@ -142,8 +142,10 @@ static LogicalResult checkWorkItems(scf::ForallOp forall) {
 
 /// Makes `forall` a launch of one block for each of its iterations; the body is
 /// still that of one work item.
+/// `item` is set to its.
 static gpu::LaunchOp createLaunch(RewriterBase &rewriter, scf::ForallOp forall,
-                                  StringRef name, int64_t blockSize) {
+                                  StringRef name, int64_t blockSize,
+                                  WorkItem &item) {
   Location loc = forall.getLoc();
   rewriter.setInsertionPoint(forall);
   SmallVector<Value> extents = getValueOrCreateConstantIndexOp(
@@ -162,11 +164,11 @@ static gpu::LaunchOp createLaunch(RewriterBase &rewriter, scf::ForallOp forall,
 
   Block &body = launch.getBody().front();
   rewriter.setInsertionPointToStart(&body);
-  auto item = affine::AffineDelinearizeIndexOp::create(
-      rewriter, loc, launch.getBlockIds().x, extents);
+  item.extents.assign(extents.begin(), extents.end());
+  WarpBuilder w(rewriter, loc);
+  item.setIndices(rewriter, loc, w.toI32(launch.getBlockIds().x));
   rewriter.eraseOp(forall.getTerminator());
-  rewriter.inlineBlockBefore(forall.getBody(), &body, body.end(),
-                             item.getResults());
+  rewriter.inlineBlockBefore(forall.getBody(), &body, body.end(), item.indices);
   rewriter.setInsertionPointToEnd(&body);
   gpu::TerminatorOp::create(rewriter, loc);
   rewriter.eraseOp(forall);
@@ -214,13 +216,14 @@ static LogicalResult convertWorkItems(RewriterBase &rewriter,
   if (failed(checkWorkItems(forall)) ||
       failed(checkBlockSize(forall, blockSize)))
     return failure();
-  gpu::LaunchOp launch = createLaunch(rewriter, forall, name, blockSize);
+  WorkItem item;
+  gpu::LaunchOp launch = createLaunch(rewriter, forall, name, blockSize, item);
   if (failed(moveScratchToWorkgroup(
           rewriter, launch, mostBytes,
           [&](int64_t bytes) { return sizeRings(rewriter, launch, bytes); })))
     return failure();
   return convertRegion(rewriter, launch.getBody(),
-                       {launch.getThreadIds().x, blockSize}, copies);
+                       {launch.getThreadIds().x, blockSize, item}, copies);
 }
 
 //===----------------------------------------------------------------------===//

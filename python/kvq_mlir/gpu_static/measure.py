@@ -31,7 +31,8 @@ class Work:
 
     def tokens(self, loop: Loop) -> int:
         """Tokens of an iteration of a warp, by its products of matrices, 16 tokens x 16 channels x 8 queries each, and by
-        the bytes that its lanes copy: the fewer, as there are products with other factors, and copies that stand twice.
+        the bytes that its lanes copy: the fewer, as there are products with other factors, copies that stand twice, and
+        copies of scales. These make a power of two a little more.
 
         Where an iteration is for a part of the queries, all of them take several for these tokens.
         """
@@ -40,7 +41,10 @@ class Work:
         fragments = products // ((self.key_dim + self.value_dim) // 16)
         tokens = fragments * TOKENS // tiles
         copied = sum(i.width * WARP for i in loop.whole if i.name == "LDGSTS")
-        return min(tokens, int(copied / self.bytes_of(1))) if copied else tokens
+        if not copied or tokens < TOKENS:
+            return tokens
+        fragments = int(min(tokens, copied / self.bytes_of(1)) / TOKENS)
+        return TOKENS << fragments.bit_length() >> 1
 
     def bytes_of(self, tokens: int) -> float:
         return tokens * (self.key_dim * self.key_bits + self.value_dim * self.value_bits) / 8

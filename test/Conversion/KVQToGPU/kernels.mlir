@@ -3,22 +3,27 @@
 // RUN:   | FileCheck %s --check-prefix=SMALL
 
 // One block for each work item, along x; the item's indices come from the
-// block's. The reduction runs in one thread, its sum in a register.
+// block's, of 32 bits. The reduction runs in one thread, its sum in a register.
 // CHECK-LABEL: func.func @row_sums(
 // CHECK-SAME:    %[[X:.+]]: memref<2x3x4x64xf32>, %[[SUMS:.+]]: memref<2x3x4xf32>)
 // CHECK-DAG:     %[[C1:.+]] = arith.constant 1 : index
 // CHECK-DAG:     %[[C0:.+]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : index
 // CHECK-DAG:     %[[ITEMS:.+]] = arith.constant 6 : index
+// CHECK-DAG:     %[[THREE:.+]] = arith.constant 3 : i32
 // CHECK-DAG:     %[[ROWS:.+]] = arith.constant 64 : index
 // CHECK-DAG:     %[[THREADS:.+]] = arith.constant 128 : index
 // CHECK:         gpu.launch
 // CHECK-SAME:      blocks(%[[BLOCK:[^,]+]], {{.*}} in (%{{[^ ]+}} = %[[ITEMS]], %{{[^ ]+}} = %[[C1]], %{{[^ ]+}} = %[[C1]])
 // CHECK-SAME:      threads(%[[THREAD:[^,]+]], {{.*}} in (%{{.+}} = %[[THREADS]], %{{.+}} = %[[C1]], %{{.+}} = %[[C1]])
 // CHECK-SAME:      module(@kernels) function(@row_sums_kernel)
-// CHECK-NEXT:      %[[ITEM:.+]]:2 = affine.delinearize_index %[[BLOCK]] into (2, 3)
-// CHECK-NEXT:      %[[ROW:.+]] = memref.subview %[[X]][%[[ITEM]]#0, %[[ITEM]]#1, 0, 0]
-// CHECK-NEXT:      %[[SUM:.+]] = memref.subview %[[SUMS]][%[[ITEM]]#0, %[[ITEM]]#1, 0]
+// CHECK-NEXT:      %[[NUMBER:.+]] = arith.index_cast %[[BLOCK]] : index to i32
+// CHECK-NEXT:      %[[H32:.+]] = arith.remui %[[NUMBER]], %[[THREE]]
+// CHECK-NEXT:      %[[B32:.+]] = arith.divui %[[NUMBER]], %[[THREE]]
+// CHECK-NEXT:      %[[H:.+]] = arith.index_cast %[[H32]] : i32 to index
+// CHECK-NEXT:      %[[B:.+]] = arith.index_cast %[[B32]] : i32 to index
+// CHECK-NEXT:      %[[ROW:.+]] = memref.subview %[[X]][%[[B]], %[[H]], 0, 0]
+// CHECK-NEXT:      %[[SUM:.+]] = memref.subview %[[SUMS]][%[[B]], %[[H]], 0]
 // CHECK-NEXT:      scf.for %[[I:.+]] = %[[THREAD]] to %[[C4]] step %[[THREADS]] {
 // CHECK-NEXT:        %[[INIT:.+]] = memref.load %[[SUM]][%[[I]]]
 // CHECK-NEXT:        %[[TOTAL:.+]] = scf.for %[[C:.+]] = %[[C0]] to %[[ROWS]] step %[[C1]] iter_args(%[[ACC:.+]] = %[[INIT]])

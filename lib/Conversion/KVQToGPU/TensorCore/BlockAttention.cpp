@@ -10,6 +10,7 @@
 #include "BlockEmitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -112,7 +113,8 @@ WarpState BlockEmitter::createState() {
   empty.sum.fill(zero);
   empty.acc.assign(plan.valueSteps.size(), {zero, zero, zero, zero});
   if (getOffset(plan.value.element, 0) != 0 || plan.value.multipliesFP8)
-    empty.rounded.assign(plan.value.groups, {zero, zero, zero, zero});
+    empty.rounded.assign(plan.sumsGroupsInRows() ? 1 : plan.value.groups,
+                         {zero, zero, zero, zero});
   if (plan.value.multipliesFP8)
     empty.scaled.assign(plan.value.groups, {zero, zero});
   if (plan.value.hasTokenZeros())
@@ -145,8 +147,23 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
   awaitCopies(value, step, state.getValueSlot());
   copyStep(value, ahead, state.getKeySlot());
   SmallVector<ScaledProbabilities> probabilities;
+  // Of several groups again and again, lest they are in registers between.
+  bool loadsAgain = plan.value.copiesScales && plan.value.groups > 1;
+  if (plan.value.copiesScales && !loadsAgain)
+    valueScales = loadAllCopiedScales(value, state.getValueSlot());
+  auto getScales = [&] {
+    return loadsAgain ? loadAllCopiedScales(value, state.getValueSlot())
+                      : valueScales;
+  };
+  auto isolateGroups = [&](ColumnState &tile) {
+    this->isolateGroups(tile, state.getValueSlot());
+  };
+  IsolateGroups isolate;
+  if (plan.sumsGroupsInRows())
+    isolate = isolateGroups;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
-    probabilities.push_back(emitSoftmax(tile, step.kind, of, valueScales));
+    probabilities.push_back(
+        emitSoftmax(tile, step.kind, of, getScales, isolate));
   emitValues(state, probabilities);
   return state;
 }
@@ -233,7 +250,8 @@ void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
   TokenScales scales = loadGuardedScales(value, part, 0, 2);
   SmallVector<ScaledProbabilities> probabilities;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
-    probabilities.push_back(emitSoftmax(tile, part.kind, of, scales));
+    probabilities.push_back(
+        emitSoftmax(tile, part.kind, of, [&] { return scales; }));
   emitPartialValues(state, part, probabilities);
 }
 
@@ -300,39 +318,49 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
     Value sum = w.add(w.max(tokens, w.i32(0)), multiple - 1);
     return w.sub(sum, w.remUnsigned(sum, multiple));
   };
-  auto getWholeFirst = [&](Value first) {
-    return w.add(first, roundUp(w.sub(common.begin, first), stride));
+  auto getWholeFirst = [&](const TokenRange &seen, Value first) {
+    return w.add(first, roundUp(w.sub(seen.begin, first), stride));
   };
-  auto countWholeTokens = [&](Value wholeFirst) {
+  auto countWholeTokens = [&](const TokenRange &seen, Value wholeFirst) {
     // Those that are copied during a whole step are whole, too.
-    Value wholeEnd =
-        w.add(common.end, 1 - plan.depth * stride - plan.stepTokens);
+    Value wholeEnd = w.add(seen.end, 1 - plan.depth * stride - plan.stepTokens);
     return roundUp(w.sub(wholeEnd, wholeFirst), stride);
   };
-  Value firstRound = getWholeFirst(first);
-  Value lastRound =
-      w.add(firstRound, roundUp(countWholeTokens(firstRound), roundTokens));
+  SmallVector<Value> carried = {getWholeFirst(common, first)};
+  llvm::append_range(carried, state.pack());
+  carried = w.buildDoWhile(carried, [&](ValueRange carried) {
+    // A multiple of a step's tokens, as pages are: that is to be known.
+    Value round = w.divideUnsigned(w.add(carried.front(), -plan.firstToken),
+                                   plan.stepTokens);
+    round = w.add(w.mul(round, plan.stepTokens), plan.firstToken);
+    WarpState inside = state;
+    inside.unpack(carried.drop_front());
+    // Anew in each round: they are not to be in registers during steps.
+    BlockEmitter here = relocate();
+    Value firstStep = here.getFirstStep();
+    Value wholeFirst = getWholeFirst(here.common, firstStep);
+    Value wholeLast =
+        w.add(wholeFirst, countWholeTokens(here.common, wholeFirst));
+    Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
+    Value isLast = w.compare(arith::CmpIPredicate::sge, round, wholeLast);
+    Value before = w.select(isFirst, wholeFirst, w.i32(0));
+    inside = emitPartialSteps(w.select(isFirst, firstStep, wholeLast),
+                              w.select(isLast, here.end, before), inside,
+                              isFirst, isLast);
+    // Computed before the loop, and not in it to save a register.
+    Value next = w.add(round, roundTokens);
+    Value last = w.conceal(w.min(wholeLast, next));
+    // One register says where the next round begins, and whether there is one.
+    next = w.conceal(w.select(isLast, w.i32(-1), next));
+    inside = relocate().emitLoop(round, last, inside, StepKind::Whole);
+    relocate().takeOffsetsOff(inside);
+    SmallVector<Value> after = {next};
+    llvm::append_range(after, inside.pack());
+    Value isMore = w.compare(arith::CmpIPredicate::sge, next, w.i32(0));
+    return std::pair(isMore, after);
+  });
   WarpState after = state;
-  after.unpack(w.buildFor(
-      firstRound, w.add(lastRound, 1), w.i32(roundTokens), state.pack(),
-      [&](Value round, ValueRange carried) {
-        WarpState inside = state;
-        inside.unpack(carried);
-        // Anew in each round: they are not to be in registers during steps.
-        Value firstStep = relocate().getFirstStep();
-        Value wholeFirst = getWholeFirst(firstStep);
-        Value wholeLast = w.add(wholeFirst, countWholeTokens(wholeFirst));
-        Value isFirst = w.compare(arith::CmpIPredicate::eq, round, wholeFirst);
-        Value isLast = w.compare(arith::CmpIPredicate::eq, round, lastRound);
-        Value before = w.select(isFirst, wholeFirst, w.i32(0));
-        inside = emitPartialSteps(w.select(isFirst, firstStep, wholeLast),
-                                  w.select(isLast, end, before), inside,
-                                  isFirst, isLast);
-        Value last = w.min(wholeLast, w.add(round, roundTokens));
-        inside = relocate().emitLoop(round, last, inside, StepKind::Whole);
-        takeOffsetsOff(inside);
-        return inside.pack();
-      }));
+  after.unpack(ArrayRef(carried).drop_front());
   return after;
 }
 
@@ -363,36 +391,46 @@ Value BlockEmitter::sees(const TokenRange &range, Value token) {
 /// What all query rows see, and what some do.
 void BlockEmitter::setVisibleTokens() {
   common = some = {begin, end};
-  if (!op.getPosition())
+  if (!position)
     return;
-  position = w.toI32(op.getPosition());
   TokenRange ofFirst = getVisible(position);
   TokenRange ofLast = getVisible(w.add(position, op.getQueryTokens() - 1));
   common = {ofLast.begin, ofFirst.end};
   some = {ofFirst.begin, ofLast.end};
 }
 
+/// The lane's row of the query in a column of a tile.
+Value BlockEmitter::getColumnRow(const ColumnTile &tile, int64_t column) {
+  Value row = w.add(w.add(tile.firstRow, w.mul(laneColumn, 2)), column);
+  return w.min(row, w.i32(rows - 1));
+}
+
+/// What the rows of a tile see.
+void BlockEmitter::setVisibleTokens(ColumnTile &tile) {
+  for (int64_t column = 0; column != 2; ++column) {
+    tile.visible[column] = some;
+    if (!position)
+      continue;
+    Value token =
+        w.remUnsigned(getColumnRow(tile, column), op.getQueryTokens());
+    tile.positions[column] = w.add(position, token);
+    tile.visible[column] = getVisible(tile.positions[column]);
+  }
+}
+
 /// The query rows from `firstRow` on.
 ColumnTile BlockEmitter::createTile(Value firstRow) {
   ColumnTile tile;
   tile.firstRow = firstRow;
-  if (plan.scalesQueryInPairs())
-    tile.queryPairs = loadQueryPairs(firstRow);
-  else if (!plan.key.foldsIntoQuery())
+  if (!plan.key.foldsIntoQuery())
     tile.query = buildQuery(firstRow, /*step=*/nullptr);
-  for (int64_t column = 0; column != 2; ++column) {
-    Value row = w.add(w.add(firstRow, w.mul(laneColumn, 2)), column);
-    row = w.min(row, w.i32(rows - 1));
-    tile.visible[column] = some;
-    if (position) {
-      Value token = w.remUnsigned(row, op.getQueryTokens());
-      tile.positions[column] = w.add(position, token);
-      tile.visible[column] = getVisible(tile.positions[column]);
+  setVisibleTokens(tile);
+  if (Value ofRows = op.getSlopes())
+    for (int64_t column = 0; column != 2; ++column) {
+      Value row = w.toIndex(getColumnRow(tile, column));
+      tile.slopes[column] =
+          memref::LoadOp::create(w.builder, w.loc, ofRows, ValueRange{row});
     }
-    if (Value ofRows = op.getSlopes())
-      tile.slopes[column] = memref::LoadOp::create(w.builder, w.loc, ofRows,
-                                                   ValueRange{w.toIndex(row)});
-  }
   return tile;
 }
 
@@ -409,6 +447,7 @@ void BlockEmitter::emitRows(Value firstRow) {
   tiles.clear();
   for (int64_t tile = 0; tile != plan.columnTiles; ++tile)
     tiles.push_back(createTile(w.add(firstRow, tile * kFragmentRows)));
+  storeQuads(firstRow);
   Value first = getFirstStep();
   WarpState state = createState();
   for (int64_t i = 0; i != plan.depth; ++i) {
@@ -433,22 +472,21 @@ static int64_t getRows(BlockAttentionOp op) {
 }
 
 BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
-                           const BlockPlan &plan, Value threadIndex, Value ring,
-                           CodeCopies copies)
+                           const BlockPlan &plan, Value ring, CodeCopies copies)
     : w(builder, op.getLoc()), op(op), plan(plan), rows(getRows(op)),
       ring(ring) {
   begin = w.toI32(op.getBegin());
   end = w.toI32(op.getEnd());
-  // Other ops of the kernel are not to share what follows from these either.
-  locate(w.conceal(w.toI32(threadIndex)), w.conceal(w.toI32(op.getBatch())),
-         w.conceal(w.toI32(op.getHead())));
+  locate(w.toI32(op.getBatch()), w.toI32(op.getHead()));
   copiesInBulk = copies == CodeCopies::Bulk && areStepsTogether();
+  if (op.getPosition())
+    position = w.toI32(op.getPosition());
   setVisibleTokens();
 }
 
 /// Sets what follows from the lane and from where the rows of its block are.
-void BlockEmitter::locate(Value ofThread, Value ofBatch, Value ofHead) {
-  thread = ofThread;
+void BlockEmitter::locate(Value ofBatch, Value ofHead) {
+  thread = w.readThread();
   batch = ofBatch;
   head = ofHead;
   warp = w.divideUnsigned(thread, 32);
@@ -456,6 +494,8 @@ void BlockEmitter::locate(Value ofThread, Value ofBatch, Value ofHead) {
   laneRow = w.divideUnsigned(lane, 4);
   laneColumn = w.remUnsigned(lane, 4);
   laneBytes = w.mul(lane, 16);
+  // Lest the reach is taken off again.
+  laneReach = w.conceal(w.add(laneBytes, kCopyReach));
   key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
   value = locateSide(plan.value, op.getValues(), op.getValuePages());
 }
@@ -464,8 +504,15 @@ void BlockEmitter::locate(Value ofThread, Value ofBatch, Value ofHead) {
 /// than before other loops, in which it would be in registers.
 BlockEmitter BlockEmitter::relocate() {
   BlockEmitter other = *this;
+  if (!matchPattern(begin, m_Constant()))
+    other.begin = w.conceal(begin);
   other.end = w.conceal(end);
-  other.locate(w.conceal(thread), w.conceal(batch), w.conceal(head));
+  if (position)
+    other.position = w.conceal(position);
+  other.locate(w.conceal(batch), w.conceal(head));
+  other.setVisibleTokens();
+  for (ColumnTile &tile : other.tiles)
+    other.setVisibleTokens(tile);
   return other;
 }
 
@@ -501,12 +548,12 @@ static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
 }
 
 LogicalResult kvq::emitBlockAttention(RewriterBase &rewriter,
-                                      BlockAttentionOp op, Value thread,
-                                      Value ring, CodeCopies copies) {
+                                      BlockAttentionOp op, Value ring,
+                                      CodeCopies copies) {
   FailureOr<BlockPlan> plan = getPlan(op);
   if (failed(plan))
     return failure();
-  BlockEmitter emitter(rewriter, op, *plan, thread, ring, copies);
+  BlockEmitter emitter(rewriter, op, *plan, ring, copies);
   if (copies == CodeCopies::Bulk && !emitter.areStepsTogether())
     remark::missed(
         op.getLoc(),

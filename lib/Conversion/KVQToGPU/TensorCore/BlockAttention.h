@@ -13,12 +13,12 @@
 
 namespace mlir::kvq {
 
-/// Replaces `op`, on buffers, by what each thread of a block runs. `thread` is
-/// the index of the one, `ring` the i32 address of as much workgroup memory as
+/// Replaces `op`, on buffers, by what each thread of a block runs. `ring` is
+/// the i32 address of as much workgroup memory as
 /// `getRingBytes` says. With bulk copies whole steps of rows that lie together
 /// are copied so; the chip has to have them.
 LogicalResult emitBlockAttention(RewriterBase &rewriter, BlockAttentionOp op,
-                                 Value thread, Value ring, CodeCopies copies);
+                                 Value ring, CodeCopies copies);
 
 /// Bytes of workgroup memory that `op` needs for its rings; fails with an error
 /// where it cannot be made to fit.

@@ -67,7 +67,8 @@ struct ColumnState {
   SmallVector<FragmentC> acc;
   /// For each group of values, the sums of probabilities times scales, as they
   /// are rounded, times `getSummedOffset`: what offsets of codes are taken off
-  /// with. Rows g are the first plane's, rows g + 8 the second's.
+  /// with. Rows g are the first plane's, rows g + 8 the second's; of several
+  /// groups row g is that of group g, where `BlockPlan::sumsGroupsInRows`.
   SmallVector<FragmentC> rounded;
   /// The lane's part of the same sums before they are rounded, where they are
   /// to f8E4M3FN.
@@ -125,9 +126,6 @@ struct ColumnTile {
   Value firstRow;
   /// Where scales of keys are not folded into it.
   QueryColumns query;
-  /// Where they are, in pairs: the query's, in the order of channels, of each
-  /// `KeyStep`.
-  SmallVector<FragmentB> queryPairs;
   PerColumn slopes;
   /// The position of each column's query token, and the tokens it sees.
   PerColumn positions;
@@ -143,8 +141,12 @@ struct ComponentRows {
   Value pageBytes;
   /// Bytes from row to row, and tokens that one is for.
   int64_t stride = 0, rowTokens = 1;
-  /// What divides the address of the first of a lane's tokens in a whole step.
-  int64_t alignment = 1;
+  /// What divides the address of the first of a lane's tokens in a whole step,
+  /// and that of the step's first row.
+  int64_t alignment = 1, stepAlignment = 1;
+  /// Of scales and zeros that come by the ring: where they are in a slot, the
+  /// bytes of a row, and those that a lane copies at once.
+  int64_t slotPlace = 0, rowBytes = 0, copyBytes = 0;
 
   int64_t getElementBytes() const {
     return elementType.getIntOrFloatBitWidth() / 8;
@@ -167,7 +169,7 @@ class BlockEmitter {
 public:
   /// `ring`: as of `emitBlockAttention`.
   BlockEmitter(OpBuilder &builder, BlockAttentionOp op, const BlockPlan &plan,
-               Value thread, Value ring, CodeCopies copies);
+               Value ring, CodeCopies copies);
 
   void emit();
 
@@ -180,8 +182,31 @@ private:
   /// Of a fragment the words that are columns of products once they are
   /// transposed: a pair, or two of bf16, of each half; of floats of 8 bits one.
   using Weights = SmallVector<FragmentB, 2>;
-  /// Probabilities times scales, of each group and fragment.
-  using ScaledProbabilities = SmallVector<SmallVector<Weights>>;
+  /// Probabilities times scales, of each group and fragment; or as they are, in
+  /// place of those of the first group, until they are multiplied with values.
+  struct ScaledProbabilities {
+    SmallVector<SmallVector<Weights>> groups;
+    bool areScaled = true;
+
+    int64_t getFragments() const { return groups.front().size(); }
+  };
+  /// Of keys whose scales are several tokens', those of each channel, in the
+  /// order of `buildQueryPairs`; `zeros` are empty without.
+  struct KeyScales {
+    SmallVector<FragmentB> scales, zeros;
+  };
+  /// Sums of two products of matrices, of the one those of rows g, of the other
+  /// those of rows g + 8.
+  struct HalfSums {
+    FragmentC low, high;
+  };
+  /// The words of so many channels from a first one on, of a lane of column t
+  /// of those t times a stride further: (first, stride, count).
+  using LoadChannels = llvm::function_ref<Words(int64_t, int64_t, int64_t)>;
+  /// The scales of a step's values, loaded where it is called.
+  using LoadScales = llvm::function_ref<TokenScales()>;
+  /// Keeps scales that are no numbers from what is not of their groups.
+  using IsolateGroups = llvm::function_ref<void(ColumnState &)>;
   /// What of a product counts: tokens of a step, and columns of each tile.
   struct ProductPart {
     Value stepBegin;
@@ -190,13 +215,15 @@ private:
   };
 
   // BlockAttention.cpp: the whole.
-  void locate(Value ofThread, Value ofBatch, Value ofHead);
+  void locate(Value ofBatch, Value ofHead);
   BlockEmitter relocate();
   Value getFirstStep();
   void emitRows(Value firstRow);
   TokenRange getVisible(Value position);
   Value sees(const TokenRange &range, Value token);
   void setVisibleTokens();
+  Value getColumnRow(const ColumnTile &tile, int64_t column);
+  void setVisibleTokens(ColumnTile &tile);
   ColumnTile createTile(Value firstRow);
   WarpState createState();
   WarpState emitStep(const Step &step, WarpState state);
@@ -246,6 +273,23 @@ private:
   PerToken loadGuarded(const SideRows &side, const Step &step,
                        const ComponentRows &rows, int64_t firstToken,
                        int64_t count);
+  void buildOffsets(const SidePlan &side, TokenScales &of);
+
+  // ScaleCopies.cpp: scales and zeros of whole steps by the ring.
+  void planScaleCopies(SideRows &side);
+  Value seesSome(Value first, Value last);
+  Value countBytesThere(const Step &step, const ComponentRows &rows, Value row,
+                        Value inRow);
+  void copyComponent(const SideRows &side, const Step &step,
+                     const ComponentRows &rows, Value slot);
+  void copyScales(const SideRows &side, const Step &step, Value slot);
+  Words loadCopied(Value address, int64_t offset, int64_t bytes);
+  PerToken loadCopiedTokens(const ComponentRows &rows, Value slot,
+                            int64_t fragment);
+  TokenScales loadCopiedScales(const SideRows &side, Value slot,
+                               int64_t fragment);
+  void isolateGroups(ColumnState &state, Value slot);
+  TokenScales loadAllCopiedScales(const SideRows &side, Value slot);
 
   // Unpack.cpp: words of codes to pairs of f16.
   /// Two pairs as columns of products with `element`: of f16, or as the sum of
@@ -257,7 +301,15 @@ private:
                                    int64_t plane);
   static double getOffset(const StoredElement &element, int64_t plane);
   static double getSummedOffset(const StoredElement &element, int64_t plane);
-  void addOffsets(FragmentC &sums, const FragmentB &probabilities);
+
+  // Quads.cpp: operands of products that lanes load anew.
+  void storeQuads(Value firstRow);
+  void storeQuad(int64_t quad, const std::array<Value, 4> &of);
+  std::array<Value, 4> loadQuad(int64_t quad, Type type);
+  FragmentA loadPairs(int64_t quad);
+  int64_t getScoreQuad(int64_t tile);
+  void storeScoreInits();
+  SmallVector<FragmentC> loadScoreInits(int64_t tile);
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(Value firstRow, const Step *step);
@@ -269,13 +321,20 @@ private:
   Value getOfColumn(Value ofRow, int64_t column);
 
   // KeyScales.cpp: the query times scales of several tokens, in pairs.
-  SmallVector<FragmentB> loadQueryPairs(Value firstRow);
-  SmallVector<FragmentB> loadGroupPairs(Value row);
-  PerColumn multiplyRow(ArrayRef<FragmentB> query, ArrayRef<FragmentB> row);
-  QueryColumns scaleQueryPairs(const ColumnTile &tile, const Step &step,
-                               const PerColumn *shift);
-  void addConstantProducts(QueryColumns &columns, double center = 0,
-                           const PerColumn &first = {});
+  SmallVector<FragmentB> buildQueryPairs(Value firstRow);
+  SmallVector<size_t> orderPairs();
+  void storeQueryPairs(Value firstRow);
+  void storeKeyOffsets();
+  double getMiddle();
+  SmallVector<FragmentB> loadQueryPairs();
+  SmallVector<FragmentB> loadGroupPairs(LoadChannels load);
+  void addRow(HalfSums &sums, ArrayRef<FragmentB> query,
+              ArrayRef<FragmentB> row);
+  void takeOffsetsOff(HalfSums &sums, const QueryColumns &query);
+  KeyScales loadKeyScales(const WarpState &state, const Step &step,
+                          int64_t span);
+  QueryColumns scaleQueryPairs(const KeyScales &of, const PerColumn *shift);
+  void addConstantProducts(QueryColumns &columns);
 
   // FP8Products.cpp: products of floats of 8 bits.
   void roundQueryToFP8(QueryColumns &columns,
@@ -290,7 +349,7 @@ private:
 
   // Scores.cpp: query times keys.
   SmallVector<QueryColumns, 1> getQueries(const WarpState &state,
-                                          const Step &step);
+                                          const Step &step, int64_t span = 0);
   void addScores(SmallVectorImpl<Scores> &scores, const WarpState &state,
                  const Step &step, ArrayRef<QueryColumns> queries,
                  const TokenScales &of, int64_t fragment);
@@ -308,7 +367,8 @@ private:
 
   // Softmax.cpp: scores to probabilities.
   ScaledProbabilities emitSoftmax(ColumnState &state, StepKind kind,
-                                  Scores scores, const TokenScales &scales);
+                                  Scores scores, LoadScales loadScales,
+                                  IsolateGroups isolate = {});
   FragmentC scaleFragment(const FragmentC &p, const PerToken &scales,
                           int64_t fragment, int64_t group,
                           ArrayRef<FragmentC> areSeen);
@@ -317,6 +377,13 @@ private:
                                          const PerToken &scales,
                                          ArrayRef<FragmentC> areSeen);
   Weights packWeights(const FragmentC &p);
+  Weights scalePairs(Weights weights, const PerToken &scales, int64_t fragment,
+                     int64_t group);
+  /// Whether probabilities of whole steps are multiplied by scales only when
+  /// they are with values, which the scales come with.
+  bool scalesWhenMultiplied() {
+    return plan.value.copiesScales && plan.scalesValuesInPairs();
+  }
   Value buildMaxScale(const PerToken &scales);
   double getLeastLog2Scale() const;
   double getLog2Target() const;
@@ -326,7 +393,7 @@ private:
                const PerToken &zeros, ArrayRef<FragmentC> areSeen);
   Value isSeen(Value score);
   PerColumn rescale(ColumnState &state, const Scores &scores,
-                    const PerToken &scales);
+                    const PerToken &scales, bool areFinite);
 
   // Values.cpp: probabilities times values.
   std::array<Words, 2> loadValueWords(Value slot, int64_t fragment,
@@ -335,12 +402,21 @@ private:
   FragmentA unpackValues(const std::array<Words, 2> &words,
                          const ValueStep &step);
   Weights transposeColumns(Weights weights);
+  SmallVector<Weights> getWeights(const WarpState &state,
+                                  const ScaledProbabilities &of,
+                                  int64_t fragment);
   FragmentC selectColumns(const ProductPart *part, int64_t tile,
                           const FragmentC &yes, const FragmentC &no);
   void emitValues(WarpState &state, ArrayRef<ScaledProbabilities> probabilities,
                   const ProductPart *part = nullptr);
   void emitPartialValues(WarpState &state, const Step &step,
                          ArrayRef<ScaledProbabilities> probabilities);
+  FragmentA buildValueOffsets();
+  void storeValueOffsets();
+  SmallVector<FragmentA> loadValueOffsets();
+  int64_t getSumsOf(int64_t group);
+  PerColumn getRoundedSums(const ColumnState &state, int64_t group,
+                           int64_t plane);
   void takeOffsetsOff(WarpState &state);
 
   // Merge.cpp: the states of all warps into the operands.
@@ -364,8 +440,10 @@ private:
   Value ring;
   /// The thread, and its warp, lane, and g and t of the lane; i32.
   Value thread, warp, lane, laneRow, laneColumn;
-  /// 16 times the lane.
-  Value laneBytes;
+  /// How far back an instruction's offset reaches, and as far on.
+  static constexpr int64_t kCopyReach = 2048;
+  /// 16 times the lane, and so much more.
+  Value laneBytes, laneReach;
   /// The sequence and the head of the block; i32.
   Value batch, head;
   /// The tokens of the op, i32.

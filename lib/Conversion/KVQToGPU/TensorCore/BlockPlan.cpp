@@ -301,16 +301,50 @@ SlotLayout BlockPlan::getSlotLayout(const SidePlan &side) const {
   return layout;
 }
 
+int64_t SidePlan::getScaleRowBytes(Type type) const {
+  int64_t channels = getChannels();
+  int64_t perRow =
+      channels / cache.getFormat().resolve(channels).getGroupChannels(channels);
+  return perRow * type.getIntOrFloatBitWidth() / 8;
+}
+
+/// Whether a lane has several scales of a token, or of a channel, or one, but
+/// few registers, and copies take rows of them.
+bool BlockPlan::copiesScales(const SidePlan &side) const {
+  bool isOne = !side.foldsIntoQuery() && side.groups == 1;
+  if (!side.scaleType ||
+      (isOne || side.foldsIntoQuery() ? !scalesQueryInPairs() : false))
+    return false;
+  constexpr int64_t kLeastCopy = 4, kLeastBits = 16;
+  // Rows of a page follow each other, as many as a copy takes.
+  bool isTogether = side.cache.isPaged() && !side.cache.getTokenMajor();
+  auto isCopied = [&](Type type) {
+    return !type ||
+           (type.getIntOrFloatBitWidth() >= kLeastBits &&
+            (isTogether || side.getScaleRowBytes(type) % kLeastCopy == 0));
+  };
+  return isCopied(side.scaleType) && isCopied(side.zeroType);
+}
+
+int64_t BlockPlan::getScaleBytes(const SidePlan &side, Type type) const {
+  constexpr int64_t kAlignment = 16;
+  if (!side.copiesScales || !type)
+    return 0;
+  return llvm::alignTo(getScaleRows(side) * side.getScaleRowBytes(type),
+                       kAlignment);
+}
+
 int64_t BlockPlan::getSpanBytes(const SidePlan &side) const {
   SlotLayout layout = getSlotLayout(side);
   // Eight runs are a whole number of each kind.
   return layout.getPlace(layout.getRuns() / getSpans() % layout.getRuns());
 }
 
-int64_t BlockPlan::getSharedBytes() const {
+int64_t BlockPlan::getQuadPlace(int64_t quad) const {
+  constexpr int64_t kQuadBytes = 32 * 16; // of all lanes
   // Accumulators and the state of all warps.
   int64_t merge = kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
-  return std::max(getRingBytes(), merge);
+  return std::max(getRingBytes(), merge) + quad * kQuadBytes;
 }
 
 /// Whether reading a side takes an instruction that not all chips have.
@@ -429,6 +463,9 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
   whyNot = planSteps(plan.key, plan.keySteps, planKeys);
   if (whyNot.empty())
     whyNot = planSteps(plan.value, plan.valueSteps, planValues);
+  for (SidePlan *side : {&plan.key, &plan.value})
+    if (whyNot.empty())
+      side->copiesScales = plan.copiesScales(*side);
   // The accumulator's registers.
   constexpr int64_t kMaxValueChannels = 256;
   if (whyNot.empty() && work.value.getHeadDim() > kMaxValueChannels)

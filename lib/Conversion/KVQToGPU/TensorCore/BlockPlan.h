@@ -112,6 +112,9 @@ struct SidePlan {
   /// Of keys, tokens that share scales: the query is multiplied by these, for
   /// each span of a step.
   int64_t groupTokens = 1;
+  /// Whether scales and zeros of whole steps come by the ring, with the rows:
+  /// where a lane has many.
+  bool copiesScales = false;
 
   int64_t getChannels() const { return cache.getHeadDim(); }
   /// Of values that lie in fragments, the tokens of a tile; else 0.
@@ -123,6 +126,8 @@ struct SidePlan {
   bool hasTokenScales() const { return scaleType && groupTokens == 1; }
   bool hasTokenZeros() const { return zeroType && groupTokens == 1; }
   bool foldsIntoQuery() const { return groupTokens != 1; }
+  /// Bytes of a row of scales or zeros, of `type`: one for each group.
+  int64_t getScaleRowBytes(Type type) const;
   /// The channel whose code is the `plane`th of byte `byte` of a row; of an
   /// exact row the element whose first byte it is.
   int64_t getChannel(int64_t byte, int64_t plane) const;
@@ -227,11 +232,25 @@ struct BlockPlan {
            fragment % getSpanFragments() * side.getFragmentBytes();
   }
   SlotLayout getSlotLayout(const SidePlan &side) const;
+  /// Rows of scales of a step.
+  int64_t getScaleRows(const SidePlan &side) const {
+    return llvm::divideCeil(stepTokens, side.groupTokens);
+  }
+  /// Where scales and zeros are in a slot that they are copied to, as they lie
+  /// in memory, and where they end.
+  int64_t getScalePlace(const SidePlan &side) const {
+    return getSlotLayout(side).getBytes();
+  }
+  int64_t getZeroPlace(const SidePlan &side) const {
+    return getScalePlace(side) + getScaleBytes(side, side.scaleType);
+  }
+  int64_t getSideBytes(const SidePlan &side) const {
+    return getZeroPlace(side) + getScaleBytes(side, side.zeroType);
+  }
   /// From a slot to the mbarrier that counts its bytes, where copies are bulk
   /// copies.
   int64_t getBarrierOffset() const {
-    return std::max(getSlotLayout(key).getBytes(),
-                    getSlotLayout(value).getBytes());
+    return std::max(getSideBytes(key), getSideBytes(value));
   }
   int64_t getSlotBytes() const { return getBarrierOffset() + 16; }
   /// Slots of a warp: keys and values of `depth` steps, and a free one.
@@ -249,14 +268,50 @@ struct BlockPlan {
   bool multipliesFP8() const {
     return key.multipliesFP8 || value.multipliesFP8;
   }
-  /// The rings of all warps, or what merges them, whichever is more.
-  int64_t getSharedBytes() const;
+  /// Whether sums of rounded probabilities of all groups of values are rows of
+  /// the same accumulator: the rows of other groups are products with zeros, so
+  /// that what is no number is kept out of them (see `isolateGroups`).
+  bool sumsGroupsInRows() const {
+    return value.element.kind == StoredElement::Kind::Integer &&
+           value.copiesScales && scalesValuesInPairs() && columnTiles == 1 &&
+           kFragmentRows % value.groups == 0 && stepTokens >= 32;
+  }
+  /// Of operands of products, 16 bytes of each lane, that lanes load where they
+  /// need them: the query, where each step multiplies it by scales, what takes
+  /// off what codes are off by for two planes of keys each, and the same for
+  /// groups of values whose sums are rows.
+  int64_t getQueryQuads() const {
+    return scalesQueryInPairs() ? llvm::divideCeil(keySteps.size(), 2) : 0;
+  }
+  int64_t getKeyOffsetQuads() const {
+    return scalesQueryInPairs() ? llvm::divideCeil(key.element.getPlanes(), 2)
+                                : 0;
+  }
+  int64_t getValueOffsetQuads() const {
+    return sumsGroupsInRows() ? value.groups : 0;
+  }
+  /// What scores of several groups begin with, of each tile.
+  int64_t getScoreQuads() const {
+    return key.groups > 1 && key.element.kind == StoredElement::Kind::Integer
+               ? columnTiles * key.groups
+               : 0;
+  }
+  int64_t getQuads() const {
+    return getQueryQuads() + getKeyOffsetQuads() + getValueOffsetQuads() +
+           getScoreQuads();
+  }
+  /// The place of a quad, behind the rings of all warps, or what merges them.
+  int64_t getQuadPlace(int64_t quad) const;
+  int64_t getSharedBytes() const { return getQuadPlace(getQuads()); }
 
   /// The plan for a block. Without one `whyNot` says why not.
   static std::optional<BlockPlan> get(const BlockWork &work,
                                       std::string &whyNot);
 
 private:
+  /// Bytes of scales or zeros in a slot.
+  int64_t getScaleBytes(const SidePlan &side, Type type) const;
+  bool copiesScales(const SidePlan &side) const;
   int64_t getTileRegisters() const;
   int64_t countColumnTiles(int64_t rows) const;
   std::array<int64_t, 3> getStepLengths() const;

@@ -21,14 +21,36 @@ using namespace mlir::kvq;
 
 static constexpr int64_t kKeyParity = 0, kValueParity = 1;
 
+/// The components that come by the ring beside codes.
+static SmallVector<const ComponentRows *>
+getCopiedScales(const SideRows &side) {
+  if (!side.plan->copiesScales)
+    return {};
+  if (!side.plan->zeroType)
+    return {&side.scales};
+  return {&side.scales, &side.zeros};
+}
+
+/// Bytes of a step's rows of scales or zeros.
+static int64_t getBytes(const BlockPlan &plan, const SideRows &side,
+                        const ComponentRows &rows) {
+  return plan.getScaleRows(*side.plan) * rows.rowBytes;
+}
+
 /// Whether rows of a step follow each other in memory.
-static bool areTogether(const SideRows &side) {
+static bool areTogether(const BlockPlan &plan, const SideRows &side) {
+  constexpr int64_t kBulkBytes = 16; // a multiple of it, and aligned to it
   return side.plan->region != TokenRegion::Recent &&
-         side.rows.stride == side.plan->rowBytes;
+         side.rows.stride == side.plan->rowBytes &&
+         llvm::all_of(getCopiedScales(side), [&](const ComponentRows *rows) {
+           return rows->stride == rows->rowBytes &&
+                  rows->copyBytes == kBulkBytes &&
+                  getBytes(plan, side, *rows) % kBulkBytes == 0;
+         });
 }
 
 bool BlockEmitter::areStepsTogether() const {
-  return areTogether(key) && areTogether(value);
+  return areTogether(plan, key) && areTogether(plan, value);
 }
 
 /// One lane does what `emit` emits.
@@ -44,8 +66,18 @@ void BlockEmitter::copyStepInBulk(const SideRows &side, const Step &step,
   SlotLayout layout = plan.getSlotLayout(*side.plan);
   Value first = locateStep(side, step, side.rows);
   int64_t barrier = plan.getBarrierOffset();
+  int64_t bytes = plan.stepTokens * side.plan->rowBytes;
+  SmallVector<const ComponentRows *> scales = getCopiedScales(side);
+  SmallVector<Value> firstScales;
+  for (const ComponentRows *rows : scales) {
+    bytes += getBytes(plan, side, *rows);
+    firstScales.push_back(locateStep(side, step, *rows));
+  }
   emitByOneLane([&] {
-    w.arriveExpecting(slot, barrier, plan.stepTokens * side.plan->rowBytes);
+    w.arriveExpecting(slot, barrier, bytes);
+    for (auto [rows, from] : llvm::zip_equal(scales, firstScales))
+      w.copyInBulk(slot, rows->slotPlace, from, 0, getBytes(plan, side, *rows),
+                   barrier);
     for (int64_t run = 0; run != layout.getRuns(); ++run)
       w.copyInBulk(slot, layout.getPlace(run), first, run * layout.runBytes,
                    layout.runBytes, barrier);

@@ -62,12 +62,12 @@ static Value buildBlockBytes(WarpBuilder &w, Value component) {
   return total;
 }
 
-/// What divides the address of the first of a lane's tokens in a whole step.
+/// What divides the addresses of each `tokens`th token's row from where steps
+/// begin.
 static int64_t getAlignment(const SidePlan &plan, const BlockPlan &block,
-                            MemRefType type, int64_t stride) {
+                            MemRefType type, int64_t stride, int64_t tokens) {
   constexpr int64_t kComponentAlignment = 64;
-  int64_t alignment =
-      std::gcd(kComponentAlignment, block.getLaneTokens() * stride);
+  int64_t alignment = std::gcd(kComponentAlignment, tokens * stride);
   // Where steps begin, in rows.
   int64_t first = block.firstToken - plan.cache.getExactFirst();
   alignment = std::gcd(alignment, std::abs(first) * stride);
@@ -94,8 +94,13 @@ ComponentRows BlockEmitter::locateComponent(const SidePlan &plan,
   rows.stride = isTokenMajor(plan) ? unitBytes * type.getDimSize(2)
                 : isTiled          ? unitBytes / plan.getTileTokens()
                                    : unitBytes;
-  if (!isTiled)
-    rows.alignment = getAlignment(plan, this->plan, type, rows.stride);
+  if (!isTiled) {
+    auto getAlignmentOf = [&](int64_t tokens) {
+      return getAlignment(plan, this->plan, type, rows.stride, tokens);
+    };
+    rows.alignment = getAlignmentOf(this->plan.getLaneTokens());
+    rows.stepAlignment = getAlignmentOf(this->plan.getScaleRows(plan));
+  }
   Value headBytes = isTokenMajor(plan)
                         ? w.i64(unitBytes)
                         : w.mul(buildExtent(w, component, 2), unitBytes);
@@ -132,6 +137,7 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
     side.zeros = locate(ComponentKind::Zeros, plan.groupTokens);
   planCopies(side);
   planLoads(side);
+  planScaleCopies(side);
   return side;
 }
 
@@ -156,9 +162,11 @@ Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
   if (kind == StepKind::Partial)
     row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
   Value number = w.divideUnsigned(row, *side.plan->cache.getPage());
-  return w.toI32(
+  Value page =
       memref::LoadOp::create(w.builder, w.loc, side.pages,
-                             ValueRange{w.toIndex(batch), w.toIndex(number)}));
+                             ValueRange{w.toIndex(batch), w.toIndex(number)});
+  // Lest it is shifted as 64 bits, and not multiplied as 32.
+  return w.conceal(w.toI32(page));
 }
 
 Step BlockEmitter::createStep(Value stepBegin, StepKind kind) {
@@ -272,6 +280,7 @@ void BlockEmitter::copyStep(const SideRows &side, const Step &step,
     copyWholeStep(side, step, slot);
   else
     copyRowByRow(side, step, slot);
+  copyScales(side, step, slot);
   w.commitCopies();
 }
 
@@ -297,14 +306,14 @@ void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
   // constant apart.
   bool areAlike = kLanes % chunks == 0;
   if (isContiguous)
-    first = w.add(first, w.toI64(laneBytes));
+    first = w.add(first, w.toI64(laneReach));
   else if (areAlike)
     first = addChunk(first, side, lane);
   for (auto [i, place] : llvm::enumerate(side.copyPlaces)) {
     Value source = first;
     int64_t offset = i * kLanes / chunks * side.rows.stride;
     if (isContiguous) {
-      offset = i * kLanes * kChunkBytes;
+      offset = i * kLanes * kChunkBytes - kCopyReach;
     } else if (!areAlike) {
       source = addChunk(first, side, w.add(lane, i * kLanes));
       offset = 0;

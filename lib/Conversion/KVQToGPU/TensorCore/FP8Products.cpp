@@ -89,7 +89,7 @@ void BlockEmitter::emitFP8Values(WarpState &state,
   auto transpose = [&](const Weights &weights) {
     return w.toWord(w.transpose(w.toHalf2(weights.front().front())));
   };
-  int64_t fragments = probabilities.front().front().size();
+  int64_t fragments = probabilities.front().getFragments();
   for (int64_t first = 0; first < fragments; first += 2) {
     bool isPair = first + 1 != fragments;
     SmallVector<std::array<Words, 2>> words;
@@ -99,7 +99,7 @@ void BlockEmitter::emitFP8Values(WarpState &state,
     for (auto [t, ofTile] : llvm::enumerate(probabilities)) {
       auto &ofGroups = columns.emplace_back();
       for (auto [p, rounded] :
-           llvm::zip_equal(ofTile, state.tiles[t].rounded)) {
+           llvm::zip_equal(ofTile.groups, state.tiles[t].rounded)) {
         FragmentB b = {transpose(p[first]),
                        isPair ? transpose(p[first + 1]) : none};
         // Every row of a product with ones is the sum.

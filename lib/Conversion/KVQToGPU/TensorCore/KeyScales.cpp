@@ -19,8 +19,9 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// The rows from `firstRow` on as pairs of channels that follow each other.
-SmallVector<FragmentB> BlockEmitter::loadQueryPairs(Value firstRow) {
+/// The rows from `firstRow` on as pairs of channels that follow each other, of
+/// each `KeyStep`.
+SmallVector<FragmentB> BlockEmitter::buildQueryPairs(Value firstRow) {
   SmallVector<FragmentB> pairs;
   for (const KeyStep &step : plan.keySteps) {
     std::array<Value, 4> elements = loadQueryElements(firstRow, step), ordered;
@@ -47,29 +48,111 @@ static std::optional<size_t> findNext(ArrayRef<KeyStep> steps,
                              : std::optional<size_t>(next - steps.begin());
 }
 
-/// The f16 scales or zeros of the same channels, of the group whose row is at
-/// the i64 address `row`.
-SmallVector<FragmentB> BlockEmitter::loadGroupPairs(Value row) {
-  constexpr int64_t kBytes = 2;
+/// The steps in the order of loads of scales.
+SmallVector<size_t> BlockEmitter::orderPairs() {
+  SmallVector<size_t> order;
+  for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
+    if (llvm::is_contained(order, i))
+      continue;
+    order.push_back(i);
+    if (std::optional<size_t> next = findNext(plan.keySteps, step))
+      order.push_back(*next);
+  }
+  return order;
+}
+
+/// Pairs are in registers only while they are multiplied. Quads are of two
+/// steps, the first pairs and then the second ones, as products with rows of
+/// scales take them.
+void BlockEmitter::storeQueryPairs(Value firstRow) {
+  SmallVector<FragmentB> pairs = buildQueryPairs(firstRow);
+  SmallVector<size_t> order = orderPairs();
+  for (size_t i = 0; i < order.size(); i += 2) {
+    const FragmentB &first = pairs[order[i]];
+    const FragmentB &second = pairs[order[std::min(i + 1, order.size() - 1)]];
+    storeQuad(i / 2, {first[0], second[0], first[1], second[1]});
+  }
+}
+
+SmallVector<FragmentB> BlockEmitter::loadQueryPairs() {
+  SmallVector<FragmentB> pairs(plan.keySteps.size());
+  SmallVector<size_t> order = orderPairs();
+  for (size_t i = 0; i < order.size(); i += 2) {
+    FragmentA quad = loadPairs(i / 2);
+    pairs[order[i]] = {quad[0], quad[2]};
+    if (i + 1 != order.size())
+      pairs[order[i + 1]] = {quad[1], quad[3]};
+  }
+  return pairs;
+}
+
+/// Operands of constants: rows g are of a plane, rows g + 8 of the next one.
+void BlockEmitter::storeKeyOffsets() {
+  const StoredElement &element = plan.key.element;
+  int64_t planes = element.getPlanes();
+  auto getPair = [&](int64_t plane) {
+    return w.half2(-(getOffset(element, plane) + getMiddle()));
+  };
+  for (int64_t plane = 0; plane < planes; plane += 2) {
+    Value low = getPair(plane), high = getPair(std::min(plane + 1, planes - 1));
+    storeQuad(plan.getQueryQuads() + plane / 2, {low, high, low, high});
+  }
+}
+
+/// Codes count from their middle where there are zeros, lest what is rounded
+/// off the query times scales is multiplied by more than keys are apart from
+/// each other.
+double BlockEmitter::getMiddle() {
+  return plan.key.zeroType ? 1 << (plan.key.element.bits - 1) : 0;
+}
+
+/// The f16 scales or zeros of the same channels. `load` gives the words of
+/// channels from one on that lanes have each `stride` further.
+SmallVector<FragmentB> BlockEmitter::loadGroupPairs(LoadChannels load) {
   SmallVector<FragmentB> pairs(plan.keySteps.size());
   for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
     if (pairs[i].front())
       continue;
     std::optional<size_t> next = findNext(plan.keySteps, step);
-    int64_t words = next ? 4 : 2;
-    Value ofLane = w.add(row, w.toI64(w.mul(laneColumn, step.stride * kBytes)));
-    Value vector =
-        w.loadGlobal(ofLane, *step.getFirstOfFour() * kBytes,
-                     VectorType::get({words}, w.builder.getI32Type()),
-                     /*alignment=*/4 * words);
-    auto getPair = [&](int64_t word) {
-      return w.toHalf2(w.extractElement(vector, word));
-    };
+    Words words = load(*step.getFirstOfFour(), step.stride, next ? 8 : 4);
+    auto getPair = [&](int64_t word) { return w.toHalf2(words[word]); };
     pairs[i] = {getPair(0), getPair(1)};
     if (next)
       pairs[*next] = {getPair(2), getPair(3)};
   }
   return pairs;
+}
+
+/// The scales and zeros of a span of a step, of a whole step from the ring.
+BlockEmitter::KeyScales BlockEmitter::loadKeyScales(const WarpState &state,
+                                                    const Step &step,
+                                                    int64_t span) {
+  constexpr int64_t kBytes = 2;
+  Step first = getSpan(step, w.i32(span));
+  auto load = [&](const ComponentRows &rows) {
+    bool isCopied = plan.key.copiesScales && step.kind == StepKind::Whole;
+    Value row = isCopied ? state.getKeySlot() : locateStep(key, first, rows);
+    return loadGroupPairs([&](int64_t channel, int64_t stride, int64_t count) {
+      Value ofLane = w.mul(laneColumn, stride * kBytes);
+      int64_t offset = channel * kBytes, bytes = count * kBytes;
+      if (isCopied)
+        return w.loadShared(w.add(row, ofLane),
+                            rows.slotPlace + span * rows.rowBytes + offset,
+                            bytes);
+      Type words = VectorType::get({bytes / 4}, w.builder.getI32Type());
+      Value vector =
+          w.loadGlobal(w.add(row, w.toI64(ofLane)), offset, words, bytes);
+      Words elements;
+      for (int64_t i = 0; i != bytes / 4; ++i)
+        elements.push_back(w.extractElement(vector, i));
+      return elements;
+    });
+  };
+  KeyScales loaded;
+  loaded.scales = load(key.scales);
+  if (plan.key.zeroType)
+    loaded.zeros = load(key.zeros);
+  return loaded;
 }
 
 /// Two of four halves that lie in two words.
@@ -81,14 +164,11 @@ static Value pickHalves(WarpBuilder &w, const FragmentB &words, int64_t low,
                                   lowBytes | highBytes << 8));
 }
 
-/// The query's products with a row of pairs. Words that were loaded together
-/// are an operand as they are: of its rows one half is for the first pairs of
-/// two steps, the other one for the second.
-PerColumn BlockEmitter::multiplyRow(ArrayRef<FragmentB> query,
-                                    ArrayRef<FragmentB> row) {
-  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
-  FragmentC ofFirst = none, ofSecond = none, ofBoth = none;
-  bool hasBoth = false;
+/// Adds the query's products with a row of pairs. Words that were loaded
+/// together are an operand as they are: of its rows one half is for the first
+/// pairs of two steps, the other one for the second.
+void BlockEmitter::addRow(HalfSums &sums, ArrayRef<FragmentB> query,
+                          ArrayRef<FragmentB> row) {
   BitVector isDone(plan.keySteps.size());
   for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
     if (isDone[i])
@@ -96,34 +176,37 @@ PerColumn BlockEmitter::multiplyRow(ArrayRef<FragmentB> query,
     auto [first, second] = row[i];
     std::optional<size_t> next = findNext(plan.keySteps, step);
     if (!next) {
-      ofBoth = w.multiply({first, first, second, second}, query[i], ofBoth);
-      hasBoth = true;
+      sums.low = w.multiply({first, first, second, second}, query[i], sums.low);
       continue;
     }
     isDone.set(*next);
     FragmentA words = {first, second, row[*next][0], row[*next][1]};
-    ofFirst = w.multiply(words, {query[i][0], query[*next][0]}, ofFirst);
-    ofSecond = w.multiply(words, {query[i][1], query[*next][1]}, ofSecond);
+    sums.low = w.multiply(words, {query[i][0], query[*next][0]}, sums.low);
+    sums.high = w.multiply(words, {query[i][1], query[*next][1]}, sums.high);
   }
-  PerColumn sums;
-  for (auto [column, sum] : llvm::enumerate(sums)) {
-    sum = w.fadd(ofFirst[column], ofSecond[2 + column]);
-    if (hasBoth)
-      sum = w.fadd(sum, ofBoth[column]);
-  }
-  return sums;
 }
 
-/// The query of a tile for the tokens of a step. With `shift` its products are
+/// Takes off what codes are off by.
+void BlockEmitter::takeOffsetsOff(HalfSums &sums, const QueryColumns &query) {
+  for (int64_t first = 0; first < plan.key.element.getPlanes(); first += 2) {
+    FragmentA offsets = loadPairs(plan.getQueryQuads() + first / 2);
+    for (auto [of, step] : llvm::zip_equal(query.fragments, plan.keySteps)) {
+      if (step.plane != first && step.plane != first + 1)
+        continue;
+      FragmentC &sum = step.plane == first ? sums.low : sums.high;
+      sum = w.multiply(offsets, of.front(), sum);
+    }
+  }
+}
+
+/// The query for tokens with these scales. With `shift` its products are
 /// scores.
-QueryColumns BlockEmitter::scaleQueryPairs(const ColumnTile &tile,
-                                           const Step &step,
+QueryColumns BlockEmitter::scaleQueryPairs(const KeyScales &of,
                                            const PerColumn *shift) {
   QueryColumns columns;
-  SmallVector<FragmentB> scales =
-      loadGroupPairs(locateStep(key, step, key.scales));
+  SmallVector<FragmentB> pairs = loadQueryPairs();
   for (auto [query, scale, keyStep] :
-       llvm::zip_equal(tile.queryPairs, scales, plan.keySteps)) {
+       llvm::zip_equal(pairs, of.scales, plan.keySteps)) {
     FragmentB scaled = {w.fmul(query[0], scale[0]), w.fmul(query[1], scale[1])};
     std::array<int64_t, 4> places = keyStep.channels;
     for (int64_t &place : places)
@@ -132,27 +215,24 @@ QueryColumns BlockEmitter::scaleQueryPairs(const ColumnTile &tile,
         {{pickHalves(w, scaled, places[0], places[1]),
           pickHalves(w, scaled, places[2], places[3])}});
   }
-  double middle = 0;
+  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
+  HalfSums sums = {none, none}, ofScales = sums;
   if (plan.key.zeroType) {
-    // Codes count from their middle, lest what is rounded off the query times
-    // scales is multiplied by more than keys are apart from each other.
-    middle = 1 << (plan.key.element.bits - 1);
-    SmallVector<FragmentB> zeros =
-        loadGroupPairs(locateStep(key, step, key.zeros));
-    PerColumn ofZeros = multiplyRow(tile.queryPairs, zeros);
-    PerColumn ofScales = multiplyRow(tile.queryPairs, scales);
-    for (auto [column, zero] : llvm::enumerate(columns.zeros))
-      zero = w.fma(w.f32(middle), ofScales[column], ofZeros[column]);
+    addRow(sums, pairs, of.zeros);
+    addRow(ofScales, pairs, of.scales);
   }
+  takeOffsetsOff(sums, columns);
   PerColumn first;
-  if (shift) {
-    columns.beginsWithShift = true;
-    for (int64_t column = 0; column != 2; ++column) {
-      Value zeros = columns.zeros[column];
-      first[column] =
-          zeros ? w.fadd((*shift)[column], zeros) : (*shift)[column];
-    }
+  for (auto [column, total] : llvm::enumerate(first)) {
+    total = w.fadd(sums.low[column], sums.high[2 + column]);
+    if (plan.key.zeroType)
+      total =
+          w.fma(w.f32(getMiddle()),
+                w.fadd(ofScales.low[column], ofScales.high[2 + column]), total);
+    if (shift)
+      total = w.fadd((*shift)[column], total);
   }
-  addConstantProducts(columns, middle, first);
+  columns.beginsWithShift = shift;
+  columns.scoreInits = {{first[0], first[1], first[0], first[1]}};
   return columns;
 }

@@ -80,14 +80,10 @@ Value BlockEmitter::getOfColumn(Value ofRow, int64_t column) {
 }
 
 /// A product with a constant gives the same sum in every row: what scores begin
-/// with, and what zeros are multiplied by, of the query as it is rounded. Codes
-/// count from `center`. The sums begin with `first`, if there is such.
-void BlockEmitter::addConstantProducts(QueryColumns &columns, double center,
-                                       const PerColumn &first) {
+/// with, and what zeros are multiplied by, of the query as it is rounded.
+void BlockEmitter::addConstantProducts(QueryColumns &columns) {
   FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
   columns.scoreInits.assign(plan.key.groups, none);
-  if (first.front())
-    columns.scoreInits.front() = {first[0], first[1], first[0], first[1]};
   columns.sums.assign(plan.key.hasTokenZeros() ? plan.key.groups : 0, none);
   auto addProduct = [&](FragmentC &sum, double constant, size_t step) {
     if (plan.key.multipliesFP8) {
@@ -103,7 +99,7 @@ void BlockEmitter::addConstantProducts(QueryColumns &columns, double center,
   // Plane by plane, so that a constant is in registers once.
   for (int64_t plane = 0; plane != plan.key.element.getPlanes(); ++plane)
     for (auto [i, step] : llvm::enumerate(plan.keySteps)) {
-      double offset = getOffset(plan.key.element, plane) + center;
+      double offset = getOffset(plan.key.element, plane);
       if (step.plane == plane && offset != 0)
         addProduct(columns.scoreInits[step.group], -offset, i);
     }

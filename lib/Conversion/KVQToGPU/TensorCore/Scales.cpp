@@ -71,27 +71,27 @@ PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
 }
 
 /// Makes zeros what they add to the values of codes, counted from the center.
-static void buildOffsets(WarpBuilder &w, const SidePlan &plan,
-                         TokenScales &of) {
-  FormatInterface format =
-      plan.cache.getFormat().resolve(plan.cache.getHeadDim());
+void BlockEmitter::buildOffsets(const SidePlan &side, TokenScales &of) {
+  FormatInterface format = side.cache.getFormat().resolve(side.getChannels());
   for (auto [zeros, scales] : llvm::zip(of.zeros, of.scales))
     for (auto [zero, stored] : llvm::zip_equal(zeros, scales)) {
       Value scale = w.extend(stored);
       zero = format.buildOffset(w.builder, w.loc, scale, w.extend(zero));
-      if (plan.center != 0)
-        zero = w.fma(scale, w.f32(plan.center), zero);
+      if (side.center != 0)
+        zero = w.fma(scale, w.f32(side.center), zero);
     }
 }
 
-/// Of the lane's tokens in a whole step.
+/// Of the lane's tokens in a whole step; none where they come by the ring.
 TokenScales BlockEmitter::loadScales(const SideRows &side, const Step &step) {
   TokenScales loaded;
+  if (side.plan->copiesScales)
+    return loaded;
   if (side.plan->hasTokenScales())
     loaded.scales = loadWhole(side, step, side.scales);
   if (side.plan->hasTokenZeros())
     loaded.zeros = loadWhole(side, step, side.zeros);
-  buildOffsets(w, *side.plan, loaded);
+  buildOffsets(*side.plan, loaded);
   return loaded;
 }
 
@@ -104,6 +104,6 @@ TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
     loaded.scales = loadGuarded(side, step, side.scales, firstToken, count);
   if (side.plan->hasTokenZeros())
     loaded.zeros = loadGuarded(side, step, side.zeros, firstToken, count);
-  buildOffsets(w, *side.plan, loaded);
+  buildOffsets(*side.plan, loaded);
   return loaded;
 }

@@ -126,21 +126,24 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
   return finished;
 }
 
-/// The queries of all tiles for the first span of a step.
+/// The queries of all tiles for a span of a step.
 SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const WarpState &state,
-                                                      const Step &step) {
+                                                      const Step &step,
+                                                      int64_t span) {
   // Between fragments of a partial step the shift is replaced.
   bool beginsWithShift =
       step.kind == StepKind::Whole && !op.getSoftcap() && !op.getSlopes();
   SmallVector<QueryColumns, 1> queries;
-  for (auto [tile, of] : llvm::zip_equal(tiles, state.tiles)) {
+  for (auto [i, tile, of] : llvm::enumerate(tiles, state.tiles)) {
     if (plan.scalesQueryInPairs())
-      queries.push_back(
-          scaleQueryPairs(tile, step, beginsWithShift ? &of.shift : nullptr));
+      queries.push_back(scaleQueryPairs(loadKeyScales(state, step, span),
+                                        beginsWithShift ? &of.shift : nullptr));
     else if (plan.key.foldsIntoQuery())
       queries.push_back(buildQuery(tile.firstRow, &step));
     else
       queries.push_back(tile.query);
+    if (plan.getScoreQuads() != 0)
+      queries.back().scoreInits = loadScoreInits(i);
   }
   return queries;
 }
@@ -165,16 +168,22 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
-  // Ahead of all products, so that these do not wait for scales.
-  SmallVector<SmallVector<QueryColumns, 1>, 0> queries;
-  for (int64_t span = 0; span != plan.getSpans(); ++span)
-    queries.push_back(getQueries(state, getSpan(step, w.i32(span))));
   SmallVector<Scores> scores(tiles.size());
-  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment)
-    addScores(
-        scores, state, step, queries[fragment / plan.getSpanFragments()],
-        {getTokens(whole.scales, fragment), getTokens(whole.zeros, fragment)},
-        fragment);
+  SmallVector<QueryColumns, 1> queries;
+  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
+    bool isFirst = fragment % plan.getSpanFragments() == 0;
+    // No loads for the next query before the products with this one: both would
+    // be in registers.
+    if (isFirst && fragment != 0)
+      w.syncWarp();
+    if (isFirst)
+      queries = getQueries(state, step, fragment / plan.getSpanFragments());
+    TokenScales of = {getTokens(whole.scales, fragment),
+                      getTokens(whole.zeros, fragment)};
+    if (plan.key.copiesScales && plan.key.hasTokenScales())
+      of = loadCopiedScales(key, state.getKeySlot(), fragment);
+    addScores(scores, state, step, queries, of, fragment);
+  }
   return scores;
 }
 

@@ -72,21 +72,29 @@ BlockEmitter::Weights BlockEmitter::packWeights(const FragmentC &p) {
   return packColumns(plan.value.element, {{{p[0], p[1]}, {p[2], p[3]}}});
 }
 
+/// Pairs of probabilities of a fragment times a group's scales.
+BlockEmitter::Weights BlockEmitter::scalePairs(Weights weights,
+                                               const PerToken &scales,
+                                               int64_t fragment,
+                                               int64_t group) {
+  for (auto [h, pair] : llvm::enumerate(weights.front())) {
+    Value scale = scales[2 * fragment + h][group];
+    pair = w.fmul(pair, w.pair(scale, scale));
+  }
+  return weights;
+}
+
 /// What is multiplied with the values. `areSeen` as above.
 BlockEmitter::ScaledProbabilities BlockEmitter::scaleProbabilities(
     ColumnState &state, const Scores &probabilities, const PerToken &scales,
     ArrayRef<FragmentC> areSeen) {
   bool isInPairs = plan.scalesValuesInPairs() && areSeen.empty();
-  ScaledProbabilities result(plan.value.groups);
-  for (auto [group, ofGroup] : llvm::enumerate(result))
+  ScaledProbabilities result;
+  result.groups.resize(plan.value.groups);
+  for (auto [group, ofGroup] : llvm::enumerate(result.groups))
     for (auto [f, p] : llvm::enumerate(probabilities)) {
       if (isInPairs) {
-        Weights weights = packWeights(p);
-        for (auto [h, pair] : llvm::enumerate(weights.front())) {
-          Value scale = scales[2 * f + h][group];
-          pair = w.fmul(pair, w.pair(scale, scale));
-        }
-        ofGroup.push_back(weights);
+        ofGroup.push_back(scalePairs(packWeights(p), scales, f, group));
         continue;
       }
       FragmentC scaled = scaleFragment(p, scales, f, group, areSeen);
@@ -100,11 +108,13 @@ BlockEmitter::ScaledProbabilities BlockEmitter::scaleProbabilities(
 }
 
 /// The largest of `values`, in a tree.
-static Value buildMax(WarpBuilder &w, SmallVector<Value> values) {
+static Value buildMax(WarpBuilder &w, SmallVector<Value> values,
+                      Value (WarpBuilder::*max)(Value,
+                                                Value) = &WarpBuilder::fmax) {
   while (values.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < values.size(); i += 2)
-      next.push_back(w.fmax(values[i], values[i + 1]));
+      next.push_back((w.*max)(values[i], values[i + 1]));
     if (values.size() % 2 != 0)
       next.push_back(values.back());
     values = std::move(next);
@@ -131,12 +141,13 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
 
 /// The largest scale of a token, f32. An infinite one is not to count, which
 /// may be a hidden token's, or another group's: times 0 it is NaN.
-static Value buildMaxFiniteScale(WarpBuilder &w, ArrayRef<Value> scales) {
+static Value buildMaxFiniteScale(WarpBuilder &w, ArrayRef<Value> scales,
+                                 bool areFinite) {
   SmallVector<Value> finite;
   if (scales.front().getType().isF16() && scales.size() % 2 == 0) {
     for (size_t i = 0; i != scales.size(); i += 2) {
       Value pair = w.pair(scales[i], scales[i + 1]);
-      finite.push_back(w.fma(pair, w.half2(0), pair));
+      finite.push_back(areFinite ? pair : w.fma(pair, w.half2(0), pair));
     }
     Value largest = buildMax(w, finite);
     return w.fmax(w.extend(w.extractElement(largest, 0)),
@@ -152,12 +163,12 @@ static Value buildMaxFiniteScale(WarpBuilder &w, ArrayRef<Value> scales) {
 /// Replaces the shift of columns where that is called for, and returns what is
 /// to be subtracted from the scores of the step.
 PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
-                                const PerToken &scales) {
+                                const PerToken &scales, bool areFinite) {
   // The base-2 logarithm of each token's largest scale.
   SmallVector<Value> logs;
   for (ArrayRef<Value> of : scales)
-    logs.push_back(
-        w.fmax(w.log2(buildMaxFiniteScale(w, of)), w.f32(getLeastLog2Scale())));
+    logs.push_back(w.fmax(w.log2(buildMaxFiniteScale(w, of, areFinite)),
+                          w.f32(getLeastLog2Scale())));
   PerColumn change, factor;
   for (int64_t column = 0; column != 2; ++column) {
     SmallVector<Value> products;
@@ -216,13 +227,16 @@ Value BlockEmitter::buildMaxScale(const PerToken &scales) {
     pairs.push_back(w.half2(std::exp2(getLeastLog2Scale())));
   for (size_t i = 0; i != flat.size(); i += 2)
     pairs.push_back(w.pair(flat[i], flat[i + 1]));
-  Value largest = buildMax(w, pairs);
-  return w.fmax(w.extend(w.extractElement(largest, 0)),
-                w.extend(w.extractElement(largest, 1)));
+  auto max =
+      plan.sumsGroupsInRows() ? &WarpBuilder::fmaxOrNaN : &WarpBuilder::fmax;
+  Value largest = buildMax(w, pairs, max);
+  return (w.*max)(w.extend(w.extractElement(largest, 0)),
+                  w.extend(w.extractElement(largest, 1)));
 }
 
 /// Whether products may be above the limit, by the lane's largest score and its
-/// largest scale, or a column has no shift yet.
+/// largest scale, or a column has no shift yet; or a scale is no number, where
+/// that matters.
 Value BlockEmitter::callsForRescaling(const ColumnState &state,
                                       const Scores &scores,
                                       const PerToken &scales) {
@@ -232,7 +246,9 @@ Value BlockEmitter::callsForRescaling(const ColumnState &state,
   Value bound = w.exp2(buildMax(w, flat));
   if (!scales.empty())
     bound = w.fmul(bound, buildMaxScale(scales));
-  Value calls = w.isGreater(bound, w.f32(getLimit(plan.value)));
+  Value limit = w.f32(getLimit(plan.value));
+  Value calls = plan.sumsGroupsInRows() ? w.exceeds(bound, limit)
+                                        : w.isGreater(bound, limit);
   for (Value sum : state.sum)
     calls = w.eitherTrue(calls, w.isEqual(sum, 0));
   return w.anyLane(calls);
@@ -241,7 +257,7 @@ Value BlockEmitter::callsForRescaling(const ColumnState &state,
 /// The probabilities times scales of a step, whose sums are added to the state.
 BlockEmitter::ScaledProbabilities
 BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
-                          const TokenScales &scales) {
+                          LoadScales loadScales, IsolateGroups isolate) {
   auto flatten = [&](const ColumnState &state, const Scores &scores) {
     SmallVector<Value> values = state.pack();
     for (const FragmentC &fragment : scores)
@@ -254,16 +270,19 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
     type = value.getType();
   auto replace = [&] {
     ColumnState next = state;
-    PerColumn change = rescale(next, scores, scales.scales);
+    if (isolate)
+      isolate(next);
+    PerColumn change =
+        rescale(next, scores, loadScales().scales, bool(isolate));
     Scores shifted(scores);
     for (FragmentC &fragment : shifted)
       for (auto [i, score] : llvm::enumerate(fragment))
         score = w.fsub(score, change[i % 2]);
     return flatten(next, shifted);
   };
+  Value calls = callsForRescaling(state, scores, loadScales().scales);
   SmallVector<Value> results =
-      w.buildIf(callsForRescaling(state, scores, scales.scales), types, replace,
-                [&] { return unchanged; });
+      w.buildIf(calls, types, replace, [&] { return unchanged; });
   size_t carried = state.pack().size();
   state.unpack(ArrayRef(results).take_front(carried));
   ArrayRef<Value> rest = ArrayRef(results).drop_front(carried);
@@ -277,6 +296,17 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
         areSeen[f][i] = isSeen(score);
       element = w.exp2(score);
     }
+  if (kind == StepKind::Whole && scalesWhenMultiplied()) {
+    if (plan.value.hasTokenZeros())
+      addSums(state, scores, loadScales().zeros, areSeen);
+    else
+      addSums(state, scores, {}, areSeen);
+    SmallVector<Weights> packed;
+    for (const FragmentC &p : scores)
+      packed.push_back(packWeights(p));
+    return {{packed}, /*areScaled=*/false};
+  }
+  TokenScales scales = loadScales();
   addSums(state, scores, scales.zeros, areSeen);
   return scaleProbabilities(state, scores, scales.scales, areSeen);
 }

@@ -93,6 +93,24 @@ FragmentC BlockEmitter::selectColumns(const ProductPart *part, int64_t tile,
   return selected;
 }
 
+/// Scaled probabilities of a fragment, for each group.
+SmallVector<BlockEmitter::Weights>
+BlockEmitter::getWeights(const WarpState &state, const ScaledProbabilities &of,
+                         int64_t fragment) {
+  SmallVector<Weights> weights;
+  if (of.areScaled) {
+    for (ArrayRef<Weights> ofGroup : of.groups)
+      weights.push_back(ofGroup[fragment]);
+    return weights;
+  }
+  TokenScales scales =
+      loadCopiedScales(value, w.conceal(state.getValueSlot()), fragment);
+  for (int64_t group = 0; group != plan.value.groups; ++group)
+    weights.push_back(
+        scalePairs(of.groups.front()[fragment], scales.scales, 0, group));
+  return weights;
+}
+
 /// Adds the products of a step. With `part` those are of some columns, and what
 /// other tokens hold counts as zeros.
 void BlockEmitter::emitValues(WarpState &state,
@@ -100,17 +118,25 @@ void BlockEmitter::emitValues(WarpState &state,
                               const ProductPart *part) {
   if (plan.value.multipliesFP8)
     return emitFP8Values(state, probabilities, part);
-  int64_t fragments = probabilities.front().front().size();
+  int64_t fragments = probabilities.front().getFragments();
+  SmallVector<FragmentA> offsets = loadValueOffsets();
   for (int64_t fragment = 0; fragment != fragments; ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
     SmallVector<SmallVector<SmallVector<FragmentB, 2>>> columns;
     for (auto [ofTile, tile] : llvm::zip_equal(probabilities, state.tiles)) {
       auto &ofGroups = columns.emplace_back();
-      for (ArrayRef<Weights> ofGroup : ofTile)
-        ofGroups.push_back(transposeColumns(ofGroup[fragment]));
-      for (auto [sums, parts] : llvm::zip(tile.rounded, ofGroups))
-        addOffsets(sums, parts.front());
+      for (const Weights &weights : getWeights(state, ofTile, fragment))
+        ofGroups.push_back(transposeColumns(weights));
+      for (auto [group, of] : llvm::enumerate(offsets)) {
+        FragmentC &sums = tile.rounded[getSumsOf(group)];
+        FragmentB weights = ofGroups[group].front();
+        // Of scales that are still to come this has been done.
+        if (plan.sumsGroupsInRows() && ofTile.areScaled)
+          for (Value &pair : weights)
+            pair = w.select(w.areFinite(pair), pair, w.half2(0));
+        sums = w.multiply(of, weights, sums);
+      }
     }
     std::array<Words, 2> words =
         loadValueWords(state.getValueSlot(), fragment, part);
@@ -181,14 +207,56 @@ double BlockEmitter::getSummedOffset(const StoredElement &element,
   return 2 * std::floor(getOffset(element, plane) / 2) + 1;
 }
 
-/// Adds products with constants: rows are of the first plane, or of the second.
-void BlockEmitter::addOffsets(FragmentC &sums, const FragmentB &probabilities) {
+/// Operands whose products with scaled probabilities are their sums times what
+/// codes are off by: rows are of the first plane, or of the second.
+FragmentA BlockEmitter::buildValueOffsets() {
   const StoredElement &element = plan.value.element;
   int64_t second = std::min(element.getPlanes(), kSummedPlanes) - 1;
   Value ofFirst = w.half2(getSummedOffset(element, 0));
   Value ofSecond = w.half2(getSummedOffset(element, second));
-  sums =
-      w.multiply({ofFirst, ofSecond, ofFirst, ofSecond}, probabilities, sums);
+  return {ofFirst, ofSecond, ofFirst, ofSecond};
+}
+
+/// Those of each group, of which all but one row of each half are zeros.
+void BlockEmitter::storeValueOffsets() {
+  int64_t first = plan.getQueryQuads() + plan.getKeyOffsetQuads();
+  for (int64_t group = 0; group != plan.value.groups; ++group) {
+    Value isRow = w.compare(arith::CmpIPredicate::eq, laneRow, w.i32(group));
+    FragmentA offsets = buildValueOffsets();
+    for (Value &pair : offsets)
+      pair = w.select(isRow, pair, w.half2(0));
+    storeQuad(first + group, offsets);
+  }
+}
+
+/// Of each group with offsets.
+SmallVector<FragmentA> BlockEmitter::loadValueOffsets() {
+  if (getOffset(plan.value.element, 0) == 0)
+    return {};
+  if (!plan.sumsGroupsInRows())
+    return SmallVector<FragmentA>(plan.value.groups, buildValueOffsets());
+  int64_t first = plan.getQueryQuads() + plan.getKeyOffsetQuads();
+  SmallVector<FragmentA> offsets;
+  for (int64_t group = 0; group != plan.value.groups; ++group)
+    offsets.push_back(loadPairs(first + group));
+  return offsets;
+}
+
+/// The accumulator with a group's sums.
+int64_t BlockEmitter::getSumsOf(int64_t group) {
+  return plan.sumsGroupsInRows() ? 0 : group;
+}
+
+/// The sums of a group's plane, of the lane's columns.
+PerColumn BlockEmitter::getRoundedSums(const ColumnState &state, int64_t group,
+                                       int64_t plane) {
+  PerColumn sums;
+  for (int64_t column = 0; column != 2; ++column) {
+    sums[column] = state.rounded[getSumsOf(group)][2 * plane + column];
+    if (plan.sumsGroupsInRows())
+      sums[column] = w.shuffleFrom(sums[column], w.add(laneColumn, 4 * group));
+  }
+  return sums;
 }
 
 /// Takes what codes are off by off the accumulators, before it grows so that
@@ -198,6 +266,10 @@ void BlockEmitter::takeOffsetsOff(WarpState &state) {
   for (ColumnState &tile : state.tiles) {
     if (tile.rounded.empty() || plan.value.multipliesFP8)
       continue;
+    SmallVector<std::array<PerColumn, kSummedPlanes>> totals;
+    for (int64_t group = 0; group != plan.value.groups; ++group)
+      totals.push_back(
+          {getRoundedSums(tile, group, 0), getRoundedSums(tile, group, 1)});
     for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, tile.acc)) {
       int64_t summed = std::min(step.plane, kSummedPlanes - 1);
       // Times a power of two, which is exact, and a number close to 1, in a way
@@ -206,7 +278,7 @@ void BlockEmitter::takeOffsetsOff(WarpState &state) {
       double ratio = getOffset(element, step.plane) /
                      (power * getSummedOffset(element, summed));
       for (auto [i, sum] : llvm::enumerate(acc)) {
-        Value total = tile.rounded[step.group][2 * summed + i % 2];
+        Value total = totals[step.group][summed][i % 2];
         Value offset = w.fma(w.f32(ratio - 1), total, total);
         sum = w.fma(w.f32(-power), offset, sum);
       }

@@ -95,6 +95,10 @@ Value WarpBuilder::bitAnd(Value lhs, int64_t rhs) {
   return bitAnd(lhs, i32(rhs));
 }
 
+Value WarpBuilder::shiftRight(Value lhs, Value bits) {
+  return builder.createOrFold<arith::ShRUIOp>(loc, lhs, bits);
+}
+
 Value WarpBuilder::shiftRight(Value lhs, int64_t bits) {
   if (bits == 0)
     return lhs;
@@ -122,6 +126,11 @@ Value WarpBuilder::compare(arith::CmpIPredicate predicate, Value lhs,
 
 Value WarpBuilder::bothTrue(Value lhs, Value rhs) {
   return builder.createOrFold<arith::AndIOp>(loc, lhs, rhs);
+}
+
+Value WarpBuilder::isFalse(Value condition) {
+  Value yes = arith::ConstantIntOp::create(builder, loc, 1, 1);
+  return builder.createOrFold<arith::XOrIOp>(loc, condition, yes);
 }
 
 Value WarpBuilder::eitherTrue(Value lhs, Value rhs) {
@@ -183,6 +192,10 @@ Value WarpBuilder::fmax(Value lhs, Value rhs) {
   return LLVM::MaxNumOp::create(builder, loc, lhs, rhs);
 }
 
+Value WarpBuilder::fmaxOrNaN(Value lhs, Value rhs) {
+  return LLVM::MaximumOp::create(builder, loc, lhs, rhs);
+}
+
 Value WarpBuilder::fneg(Value value) {
   return arith::NegFOp::create(builder, loc, value);
 }
@@ -206,6 +219,18 @@ Value WarpBuilder::log2(Value value) {
 Value WarpBuilder::isGreater(Value lhs, Value rhs) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, lhs,
                                rhs);
+}
+
+Value WarpBuilder::exceeds(Value lhs, Value rhs) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT, lhs,
+                               rhs);
+}
+
+Value WarpBuilder::areFinite(Value pair) {
+  Value magnitude = toHalf2(bitAnd(toWord(pair), int32_t(0x7fff7fff)));
+  Value infinity = half2(std::numeric_limits<double>::infinity());
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT,
+                               magnitude, infinity);
 }
 
 Value WarpBuilder::isEqual(Value lhs, double rhs) {
@@ -254,6 +279,16 @@ Value WarpBuilder::maskXor(Value word, uint32_t mask, uint32_t bits) {
 
 Value WarpBuilder::conceal(Value value) {
   return inlineAssembly("mov.b32 $0, $1;", "=r,r", value,
+                        /*hasSideEffects=*/true);
+}
+
+Value WarpBuilder::readThread() {
+  return inlineAssembly("mov.u32 $0, %tid.x;", "=r", {},
+                        /*hasSideEffects=*/true);
+}
+
+Value WarpBuilder::readBlock() {
+  return inlineAssembly("mov.u32 $0, %ctaid.x;", "=r", {},
                         /*hasSideEffects=*/true);
 }
 
@@ -380,6 +415,21 @@ void WarpBuilder::storeSharedF32(Value value, Value address, int64_t offset) {
   LLVM::StoreOp::create(builder, loc, value, sharedPointer(address, offset), 4);
 }
 
+void WarpBuilder::storeShared(ArrayRef<Value> words, Value address,
+                              int64_t offset) {
+  if (words.size() == 1) {
+    LLVM::StoreOp::create(builder, loc, words.front(),
+                          sharedPointer(address, offset), 4);
+    return;
+  }
+  auto type = VectorType::get({int64_t(words.size())}, builder.getI32Type());
+  Value vector = LLVM::PoisonOp::create(builder, loc, type);
+  for (auto [i, word] : llvm::enumerate(words))
+    vector = LLVM::InsertElementOp::create(builder, loc, vector, word, i32(i));
+  LLVM::StoreOp::create(builder, loc, vector, sharedPointer(address, offset),
+                        4 * words.size());
+}
+
 Value WarpBuilder::loadGlobal(Value address, int64_t offset, Type type,
                               int64_t alignment) {
   return LLVM::LoadOp::create(builder, loc, type,
@@ -391,10 +441,13 @@ Value WarpBuilder::extractElement(Value vector, int64_t index) {
 }
 
 void WarpBuilder::copyAsync(Value shared, int64_t sharedOffset, Value global,
-                            int64_t globalOffset, Value size) {
+                            int64_t globalOffset, Value size, int64_t bytes) {
+  // What passes the first cache by is 16 bytes.
   NVVM::CpAsyncOp::create(builder, loc, sharedPointer(shared, sharedOffset),
-                          globalPointer(global, globalOffset), 16,
-                          NVVM::LoadCacheModifierKind::CG, size);
+                          globalPointer(global, globalOffset), bytes,
+                          bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                                      : NVVM::LoadCacheModifierKind::CA,
+                          size);
 }
 
 void WarpBuilder::commitCopies() {
@@ -484,6 +537,11 @@ Value WarpBuilder::anyLane(Value condition) {
                                   condition, NVVM::VoteSyncKind::any);
 }
 
+Value WarpBuilder::ballot(Value condition) {
+  return NVVM::VoteSyncOp::create(builder, loc, builder.getI32Type(), i32(-1),
+                                  condition, NVVM::VoteSyncKind::ballot);
+}
+
 /// Lanes of the same column.
 static constexpr int64_t kRowLanes[] = {4, 8, 16};
 
@@ -546,6 +604,23 @@ SmallVector<Value> WarpBuilder::buildFor(
       body(loop.getInductionVar(), loop.getRegionIterArgs());
   builder.setInsertionPointToEnd(loop.getBody());
   scf::YieldOp::create(builder, loc, results);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+SmallVector<Value> WarpBuilder::buildDoWhile(
+    ValueRange inits,
+    llvm::function_ref<std::pair<Value, SmallVector<Value>>(ValueRange)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto loop = scf::WhileOp::create(builder, loc, inits.getTypes(), inits);
+  SmallVector<Location> locs(inits.size(), loc);
+  Block *before =
+      builder.createBlock(&loop.getBefore(), {}, inits.getTypes(), locs);
+  auto [condition, results] = body(before->getArguments());
+  builder.setInsertionPointToEnd(before);
+  scf::ConditionOp::create(builder, loc, condition, results);
+  Block *after =
+      builder.createBlock(&loop.getAfter(), {}, inits.getTypes(), locs);
+  scf::YieldOp::create(builder, loc, after->getArguments());
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 

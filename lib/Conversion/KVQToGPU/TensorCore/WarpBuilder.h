@@ -54,11 +54,13 @@ public:
   Value bitAnd(Value lhs, Value rhs);
   Value shiftLeft(Value lhs, int64_t bits);
   Value shiftRight(Value lhs, int64_t bits);
+  Value shiftRight(Value lhs, Value bits);
   Value min(Value lhs, Value rhs);
   Value max(Value lhs, Value rhs);
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
   Value bothTrue(Value lhs, Value rhs);
   Value eitherTrue(Value lhs, Value rhs);
+  Value isFalse(Value condition);
   Value select(Value condition, Value yes, Value no);
   /// Of an index or an i64, which it fits.
   Value toI32(Value value);
@@ -67,6 +69,10 @@ public:
   /// An i32 of which nothing is known here, so that what follows from it is not
   /// computed before.
   Value conceal(Value value);
+  /// The thread in its block, or the block in its grid, i32 along x: read where
+  /// it is asked for.
+  Value readThread();
+  Value readBlock();
 
   // Floats, f32, or pairs of f16.
   Value fadd(Value lhs, Value rhs);
@@ -75,12 +81,18 @@ public:
   Value fma(Value lhs, Value rhs, Value addend);
   /// The larger one; the other one of a NaN.
   Value fmax(Value lhs, Value rhs);
+  /// The larger one; a NaN of any.
+  Value fmaxOrNaN(Value lhs, Value rhs);
   Value fneg(Value value);
   Value fabs(Value value);
   Value fdiv(Value lhs, Value rhs);
   Value exp2(Value value);
   Value log2(Value value);
   Value isGreater(Value lhs, Value rhs);
+  /// The same, and of a NaN.
+  Value exceeds(Value lhs, Value rhs);
+  /// Whether each of a pair is neither infinite nor NaN.
+  Value areFinite(Value pair);
   Value isEqual(Value lhs, double rhs);
   Value extend(Value value);
   Value bitcast(Value value, Type type);
@@ -114,11 +126,13 @@ public:
                      bool transposes);
   Value loadSharedF32(Value address, int64_t offset);
   void storeSharedF32(Value value, Value address, int64_t offset);
+  /// One, two or four words.
+  void storeShared(ArrayRef<Value> words, Value address, int64_t offset);
   Value extractElement(Value vector, int64_t index);
   Value loadGlobal(Value address, int64_t offset, Type type, int64_t alignment);
-  /// Copies 16 bytes, or `size` of them and zeros, without waiting.
+  /// Copies 4, 8 or 16 bytes, or `size` of them and zeros, without waiting.
   void copyAsync(Value shared, int64_t sharedOffset, Value global,
-                 int64_t globalOffset, Value size = {});
+                 int64_t globalOffset, Value size = {}, int64_t bytes = 16);
   void commitCopies();
   void waitForCopies(int64_t pendingGroups);
 
@@ -158,6 +172,8 @@ public:
   /// That of another lane.
   Value shuffleFrom(Value value, Value lane);
   Value anyLane(Value condition);
+  /// A bit of each lane.
+  Value ballot(Value condition);
   /// Of the 4 lanes that have the columns of a row of fragments.
   Value reduceQuad(Value value, Value (WarpBuilder::*combine)(Value, Value));
   /// Of the 8 lanes that have the rows of a column of fragments.
@@ -172,6 +188,11 @@ public:
   SmallVector<Value>
   buildFor(Value begin, Value end, Value step, ValueRange inits,
            llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// Of a body that also says whether it is to run again.
+  SmallVector<Value> buildDoWhile(
+      ValueRange inits,
+      llvm::function_ref<std::pair<Value, SmallVector<Value>>(ValueRange)>
+          body);
   /// In the body of a loop without others: it is one in machine code, too.
   void keepRolled();
 
