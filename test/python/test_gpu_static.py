@@ -179,6 +179,8 @@ LIMITS = {
     "ui4, per channel of 32 tokens / i4": (3.18, 4.05, 168),
     "i4": (2.93, 3.75, 168),
 }
+# Where an A100 takes others: it converts no floats of 8 bits.
+LIMITS_OF_A100 = {"f8E4M3FN, per token": (3.1, 3.6, 144)}
 BULK_LIMITS = {
     "f16": (0.8, 1.0),
     "i8, per token, bias": (1.35, 1.7),
@@ -191,11 +193,11 @@ BULK_LIMITS = {
 @needs_ptxas
 @pytest.mark.parametrize("name", LIMITS)
 def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
-    gpus = "H200" if name.startswith("f8E4M3FN") else "A100,H200"
-    assert main(["bench", "gpu-static", "--gpus", gpus, "--formats", name, "--json"]) == 0
+    assert main(["bench", "gpu-static", "--gpus", "A100,H200", "--formats", name, "--json"]) == 0
     (step,) = json.loads(capsys.readouterr().out)
-    hot, whole, registers = LIMITS[name]
     for kernel in step["attention"]:
+        others = LIMITS_OF_A100 if kernel["gpu"] == "A100" else {}
+        hot, whole, registers = others.get(name, LIMITS[name])
         assert kernel["hot_per_32_bytes"] <= hot and kernel["whole_per_32_bytes"] <= whole, kernel
         assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
         assert kernel["registers"] <= registers and kernel["loop_bytes"] <= 16 * 1024, kernel

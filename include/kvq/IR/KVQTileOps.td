@@ -173,7 +173,8 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     same bits. Scores, scales, the maximum and the sum are f32. Probabilities are relative to a maximum
     that is replaced only when an f16 would overflow. With `query_codes = f8E4M3FN`
     the query, times codes of f8E4M3FN or f8E5M2, and the probabilities, times scales
-    of such values, are rounded to f8E4M3FN instead (rule R41).
+    of such values, are rounded to f8E4M3FN instead (rule R41). With `moves_fp8`
+    codes of f8E4M3FN become f16 by moving their bits, for chips that do not convert them.
 
     Errors: as of `kvq.partial_attention`; keys or values that are neither a cache nor
     the components of one; results without tensors or tensors without results;
@@ -204,7 +205,8 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     UnitAttr:$causal,
     OptionalAttr<I64Attr>:$window,
     OptionalAttr<I64Attr>:$window_first,
-    OptionalAttr<TypeAttr>:$query_codes);
+    OptionalAttr<TypeAttr>:$query_codes,
+    UnitAttr:$moves_fp8);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $query `:` type($query) `)`

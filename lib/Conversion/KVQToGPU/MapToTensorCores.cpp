@@ -108,7 +108,7 @@ static void dropQueryCodes(PartialAttentionOp op) {
 }
 
 static void replace(RewriterBase &rewriter, PartialAttentionOp op,
-                    int64_t sharedBytes) {
+                    int64_t sharedBytes, bool movesFP8) {
   rewriter.setInsertionPoint(op);
   auto block = BlockAttentionOp::create(
       rewriter, op.getLoc(), op.getResultTypes(), op.getQuery(), op.getKey(),
@@ -117,7 +117,8 @@ static void replace(RewriterBase &rewriter, PartialAttentionOp op,
       op.getSum(), op.getSlopes(), op.getPosition(), op.getKey().getType(),
       op.getValue().getType(), *op.getKeyRegion(), *op.getValueRegion(),
       sharedBytes, op.getSoftcapAttr(), op.getQueryTokens(), op.getCausal(),
-      op.getWindowAttr(), op.getWindowFirstAttr(), op.getQueryCodesAttr());
+      op.getWindowAttr(), op.getWindowFirstAttr(), op.getQueryCodesAttr(),
+      movesFP8);
   rewriter.replaceOp(op, block);
 }
 
@@ -150,14 +151,14 @@ private:
     std::string whyNot = whyNotVariant(op);
     if (whyNot.empty() && !target.has(GPUFeature::MatrixTranspose))
       whyNot = "PTX " + std::to_string(target.ptx) + " transposes no matrices";
+    std::optional<BlockPlan> plan;
     if (whyNot.empty()) {
-      std::optional<BlockPlan> plan = BlockPlan::get(
+      plan = BlockPlan::get(
           {op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
            *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
-           asksForFP8(op), target.chip->maxSharedBytes - getHeldBytes(op)},
+           asksForFP8(op), target.chip->maxSharedBytes - getHeldBytes(op),
+           target.has(GPUFeature::FP8Conversion)},
           whyNot);
-      if (plan && plan->convertsFP8() && !target.has(GPUFeature::FP8Conversion))
-        whyNot = target.chip->name.str() + " converts no f8E4M3FN";
       if (plan && plan->multipliesFP8() && !target.has(GPUFeature::FP8MMA))
         whyNot = target.chip->name.str() + " with PTX " +
                  std::to_string(target.ptx) + " multiplies no f8E4M3FN";
@@ -169,7 +170,7 @@ private:
                             "query_codes = ")
              << *op.getQueryCodes() << ", got that " << whyNot;
     if (whyNot.empty())
-      replace(rewriter, op, target.chip->maxSharedBytes);
+      replace(rewriter, op, target.chip->maxSharedBytes, plan->movesFP8());
     else
       remark::missed(op.getLoc(), opts)
           << remark::add("attention is not for tensor cores")

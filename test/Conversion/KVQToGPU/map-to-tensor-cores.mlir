@@ -50,6 +50,29 @@ func.func @bits(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, 
 
 // -----
 
+// Where the chip has no instruction for it, f8E4M3FN is converted bit by bit.
+
+#f8 = #kvq.format<codes = f8E4M3FN, group = [1, *], scale = f32>
+!c = !kvq.cache<1x8x?x128xf16, #f8>
+
+// CHECK-LABEL: func.func @fp8(
+// CHECK:         kvq.block_attention
+// CHECK-SAME:      moves_fp8
+// ADA-LABEL: func.func @fp8(
+// ADA:         kvq.block_attention
+// ADA-NOT:     moves_fp8
+func.func @fp8(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index,
+               %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 #i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
 !c = !kvq.cache<1x8x?x128xf16, #i8>
 

@@ -539,7 +539,7 @@ static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
   std::optional<BlockPlan> plan = BlockPlan::get(
       {op.getKeyCache(), op.getValueCache(), op.getKeyRegion(),
        op.getValueRegion(), getRows(op), op.getQueryCodes().has_value(),
-       int64_t(op.getSharedBytes())},
+       int64_t(op.getSharedBytes()), !op.getMovesFp8()},
       whyNot);
   if (!plan)
     return op.emitOpError("expected caches that tensor cores take, got that ")

@@ -299,6 +299,8 @@ private:
               std::array<std::array<Value, 2>, 2> pairs);
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
+  /// A sum of products with elements, NaN if one of these is.
+  Value exposeNaN(const StoredElement &element, Value sum);
   static double getOffset(const StoredElement &element, int64_t plane);
   static double getSummedOffset(const StoredElement &element, int64_t plane);
 

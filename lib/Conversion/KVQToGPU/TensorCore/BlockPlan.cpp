@@ -182,9 +182,19 @@ static std::string whyNotRows(CacheType cache, TokenRegion region) {
   return "";
 }
 
+/// Codes of f8E4M3FN for chips that do not convert them. Moved, they are 2^-8
+/// of their value, and NaN is 480. 36864 times that is exact for all numbers,
+/// but beyond f16 for 480.
+static void planMovedE4M3(StoredElement &element) {
+  element.kind = StoredElement::Kind::MovedFloat;
+  element.mantissaBits = 3;
+  element.multiplier = 36864;
+  element.unit = 256 / element.multiplier;
+}
+
 /// Why codes do not become pairs of f16 by a few instructions; empty if they
 /// do, with `side` filled.
-static std::string planElement(SidePlan &side) {
+static std::string planElement(SidePlan &side, const BlockWork &work) {
   CacheType cache = side.cache;
   FormatInterface format = cache.getFormat();
   StoredElement &element = side.element;
@@ -205,8 +215,11 @@ static std::string planElement(SidePlan &side) {
   auto codes = attr ? dyn_cast<TypeAttr>(attr.getCodes()) : TypeAttr();
   if (format.hasIntegerCodes())
     element.kind = StoredElement::Kind::Integer;
-  else if (codes && isa<Float8E4M3FNType>(codes.getValue()))
+  else if (codes && isa<Float8E4M3FNType>(codes.getValue()) &&
+           (work.convertsFP8 || work.multipliesFP8))
     element.kind = StoredElement::Kind::E4M3;
+  else if (codes && isa<Float8E4M3FNType>(codes.getValue()))
+    planMovedE4M3(element);
   else if (codes && isa<Float8E5M2Type>(codes.getValue()))
     element.kind = StoredElement::Kind::E5M2;
   else
@@ -347,11 +360,10 @@ int64_t BlockPlan::getQuadPlace(int64_t quad) const {
   return std::max(getRingBytes(), merge) + quad * kQuadBytes;
 }
 
-/// Whether reading a side takes an instruction that not all chips have.
-bool BlockPlan::convertsFP8() const {
+bool BlockPlan::movesFP8() const {
   return llvm::any_of(ArrayRef({&key, &value}), [](const SidePlan *side) {
-    return side->element.kind == StoredElement::Kind::E4M3 &&
-           !side->multipliesFP8;
+    return side->element.kind == StoredElement::Kind::MovedFloat &&
+           side->element.bits == 8;
   });
 }
 
@@ -405,6 +417,9 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   // Exact windows are short, and their rings are not to keep other blocks away.
   if (isWindow(key) || isWindow(value))
     return {16, 32, 64};
+  // A step's instructions are to fit their cache.
+  if (movesFP8())
+    return {32, 16, 64};
   // The scores of a step are in registers, of all tiles.
   constexpr int64_t kMostRegisters = 56;
   if (columnTiles > 1 && columnTiles * getTileRegisters() > kMostRegisters)
@@ -437,7 +452,7 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
        {std::pair(&plan.key, "keys"), std::pair(&plan.value, "values")}) {
     whyNot = whyNotRows(side->cache, side->region);
     if (whyNot.empty())
-      whyNot = planElement(*side);
+      whyNot = planElement(*side, work);
     if (whyNot.empty() && side->isKey && side->hasFragments())
       whyNot = "fragments, which are for values";
     if (whyNot.empty() && side->rowBytes % 16 != 0)

@@ -43,6 +43,8 @@ struct StoredElement {
     /// Floats of 8 bits, as pairs of neighbours.
     E4M3,
     E5M2,
+    /// Floats whose sign and magnitude are moved to where f16s have them.
+    MovedFloat,
     /// f16 and bf16 themselves.
     Half,
     BFloat
@@ -57,6 +59,11 @@ struct StoredElement {
   /// How much what is then there is above the code, or above what is summed in
   /// its place.
   double bias = 0;
+  /// Of moved floats, bits of a mantissa; what the f16s are multiplied by, such
+  /// that NaN, which would be a number, becomes infinite; and what the codes'
+  /// values are of what is summed then.
+  unsigned mantissaBits = 0;
+  double multiplier = 1, unit = 1;
 
   bool isExact() const { return kind == Kind::Half || kind == Kind::BFloat; }
   bool isBFloat() const { return kind == Kind::BFloat; }
@@ -67,6 +74,7 @@ struct StoredElement {
   std::array<int64_t, 2> getPairBytes(int64_t pair) const {
     switch (kind) {
     case Kind::Integer:
+    case Kind::MovedFloat:
       return {pair, pair + 2};
     case Kind::E4M3:
     case Kind::E5M2:
@@ -89,6 +97,8 @@ struct BlockWork {
   bool multipliesFP8 = false;
   /// What the block may have of its memory.
   int64_t sharedBytes = 0;
+  /// Whether the chip converts f8E4M3FN to f16.
+  bool convertsFP8 = true;
 };
 
 /// Keys or values of a block's step.
@@ -258,7 +268,8 @@ struct BlockPlan {
   int64_t getRingBytes() const {
     return kBlockWarps * getWarpSlots() * getSlotBytes();
   }
-  bool convertsFP8() const;
+  /// Whether f8E4M3FN becomes f16 without the instruction that converts it.
+  bool movesFP8() const;
   /// Whether probabilities are multiplied by scales of values as pairs of f16:
   /// of two columns, which a scale is for.
   bool scalesValuesInPairs() const;

@@ -123,8 +123,9 @@ void BlockEmitter::roundQuery(QueryColumns &columns,
   if (plan.key.multipliesFP8)
     return roundQueryToFP8(columns, elements);
   double factor = getQueryFactor(plan.key);
-  if (factor != 1)
-    columns.unit.fill(w.f32(1 / factor));
+  double unit = plan.key.element.unit / factor;
+  if (unit != 1)
+    columns.unit.fill(w.f32(unit));
   for (std::array<Value, 4> of : elements) {
     if (factor != 1)
       for (Value &element : of)

@@ -81,6 +81,10 @@ BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
       for (const FragmentB &part : query.fragments[i])
         ofGroups[step.group] = w.multiply(a, part, ofGroups[step.group]);
   }
+  for (SmallVector<FragmentC> &ofGroups : dots)
+    for (FragmentC &ofGroup : ofGroups)
+      for (Value &dot : ofGroup)
+        dot = exposeNaN(plan.key.element, dot);
   return dots;
 }
 

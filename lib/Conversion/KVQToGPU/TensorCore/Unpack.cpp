@@ -9,6 +9,9 @@
 // of 2^(10 - n), gives that number plus the code: one operation for two codes.
 // What they are off by is taken off the products instead of each code.
 //
+// A float of few bits has its sign and its magnitude moved to where an f16 has
+// them: a power of two times its value, subnormal numbers included.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockEmitter.h"
@@ -39,6 +42,28 @@ double BlockEmitter::getOffset(const StoredElement &element, int64_t plane) {
   return std::exp2(10.0 - getFirstBit(element, plane)) + element.bias;
 }
 
+/// Moves floats to f16s: `firstBit` is the first of them in each half of a
+/// word.
+static Value moveFloats(WarpBuilder &w, const StoredElement &element,
+                        Value word, unsigned firstBit) {
+  constexpr int kSignBit = 15, kMantissaBits = 10;
+  int magnitudeBits = element.bits - 1, first = firstBit;
+  int target = kMantissaBits - element.mantissaBits;
+  Value sign = w.shiftLeft(word, kSignBit - (first + magnitudeBits));
+  Value magnitude = first <= target ? w.shiftLeft(word, target - first)
+                                    : w.shiftRight(word, first - target);
+  uint32_t mask = inBothHalves(((1u << magnitudeBits) - 1) << target);
+  Value pair = w.toHalf2(
+      w.maskOr(sign, inBothHalves(1u << kSignBit), w.bitAnd(magnitude, mask)));
+  if (element.multiplier != 1)
+    pair = w.fmul(pair, w.half2(element.multiplier));
+  return pair;
+}
+
+Value BlockEmitter::exposeNaN(const StoredElement &element, Value sum) {
+  return element.multiplier == 1 ? sum : w.fma(sum, w.f32(0), sum);
+}
+
 /// The pairs of a plane's elements (see `StoredElement::getPairBytes`). A word
 /// of f16 is one.
 std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
@@ -54,6 +79,11 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
     // The upper half of an f16.
     return {w.toHalf2(w.permuteBytes(word, w.i32(0), 0x1404)),
             w.toHalf2(w.permuteBytes(word, w.i32(0), 0x3424))};
+  case StoredElement::Kind::MovedFloat: {
+    unsigned firstBit = getFirstBit(element, plane);
+    return {moveFloats(w, element, word, firstBit),
+            moveFloats(w, element, word, firstBit + 8)};
+  }
   case StoredElement::Kind::Integer:
     break;
   }

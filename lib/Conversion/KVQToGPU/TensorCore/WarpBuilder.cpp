@@ -267,9 +267,13 @@ Value WarpBuilder::inlineAssembly(StringRef text, StringRef constraints,
 }
 
 // LLVM would make two instructions of an and and an or of constants.
-Value WarpBuilder::maskOr(Value word, uint32_t mask, uint32_t bits) {
+Value WarpBuilder::maskOr(Value word, uint32_t mask, Value bits) {
   return inlineAssembly("lop3.b32 $0, $1, $2, $3, 0xea;", "=r,r,r,r",
-                        {word, i32(mask), i32(bits)}, false);
+                        {word, i32(mask), bits}, false);
+}
+
+Value WarpBuilder::maskOr(Value word, uint32_t mask, uint32_t bits) {
+  return maskOr(word, mask, i32(bits));
 }
 
 Value WarpBuilder::maskXor(Value word, uint32_t mask, uint32_t bits) {

@@ -99,6 +99,7 @@ public:
 
   // Bits of words.
   /// (`word` & `mask`) op `bits`, op being or, or exclusive or.
+  Value maskOr(Value word, uint32_t mask, Value bits);
   Value maskOr(Value word, uint32_t mask, uint32_t bits);
   Value maskXor(Value word, uint32_t mask, uint32_t bits);
   /// Byte i of the result is that byte of `low`, bytes 0 to 3, and `high`, 4 to
