@@ -37,9 +37,12 @@ def damage(rng, side, name, tokens, only_nan):
 
     only_nan: of scales and zeros. Infinite ones of keys make scores that are infinite, without the products in between.
     """
-    components = dict(side.storage())
+    # Given ones are of all tokens.
+    components = {key: array for key, array in side.storage().items() if key == "codes" or not side.format.is_static}
     if name not in CODES_OF_NO_NUMBERS:
         components.pop("codes", None)
+    if not components:
+        return
     for token in tokens:
         component = rng.choice(list(components))
         array = components[component]

@@ -19,6 +19,7 @@ FORMATS = {
     "E4M3 by 32": "codes = f8E4M3FN, group = [1, 32], scale = f16",
     "E5M2": "codes = f8E5M2, group = [1, *], scale = f16",
     "E5M2 by 64": "codes = f8E5M2, group = [1, 64], scale = f32",
+    "E4M3 static": "codes = f8E4M3FN, group = [*, 8], scale = f32, range = static",
 }
 KEY_FORMATS = FORMATS | {
     "E4M3 by channel": "codes = f8E4M3FN, group = [32, 1], scale = f32",

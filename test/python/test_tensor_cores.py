@@ -6,6 +6,7 @@ import pytest
 from test_attention_variants import random_variant
 from test_emulated import check, draw_device
 from test_differential import DTYPES, fill
+from test_rotation import oracle_given
 
 import kvq_mlir as kvq
 from kvq_mlir import _kvq, reference
@@ -29,6 +30,12 @@ FORMATS = {
     "ui2 by 32": "codes = ui2, group = [1, 32], scale = f16, zero = min f16",
     "f8E4M3FN": "codes = f8E4M3FN, group = [1, *], scale = f32",
     "f8E5M2": "codes = f8E5M2, group = [1, *], scale = f16",
+    "i8 static": "codes = i8, group = [*, 1], scale = f32, range = static",
+    "ui4 static": "codes = ui4, group = [*, 16], scale = f16, zero = point ui8, range = static",
+    "ui2 static": "codes = ui2, group = [*, 1], scale = bf16, zero = min f16, range = static",
+    "i4 static, of heads": "codes = i4, group = [*, 32], heads = *, scale = f8E4M3FN of f32, range = static",
+    "f8E4M3FN static": "codes = f8E4M3FN, group = [*, *], scale = f32, range = static",
+    "f8E5M2 static": "codes = f8E5M2, group = [*, 8], scale = f8E8M0FNU, range = static",
     "exact": "codes = none",
 }
 # Several tokens share a scale, which the query is multiplied by: of keys.
@@ -67,14 +74,27 @@ def maps(text, chip):
     return "kvq.block_attention" in found and "kvq.partial_attention" not in found
 
 
+def draw_given(text, heads, dim, seed, spread=1):
+    """What a format asks for when its cache is made, of elements up to a few times `spread`."""
+    sample = np.random.default_rng(seed).standard_normal((2, heads, 40, dim))
+    return kvq.calibrate((spread * sample).astype(np.float32), kvq.Format(text))
+
+
+def make_cache(text, batch, heads, capacity, dim, dtype="f16", spread=1, **parameters):
+    given = draw_given(text, heads, dim, capacity, spread)
+    return kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), dtype, given=given, fill=0xFF, **parameters)
+
+
 class Side:
     """A cache and its oracle."""
 
-    def __init__(self, text, batch, heads, capacity, dim, dtype="f16", **parameters):
-        self.compiled = kvq.Cache(batch, heads, capacity, dim, kvq.Format(text), dtype, fill=0xFF, **parameters)
+    def __init__(self, text, batch, heads, capacity, dim, dtype="f16", spread=1, **parameters):
+        self.compiled = make_cache(text, batch, heads, capacity, dim, dtype, spread, **parameters)
         parameters.pop("page", None)  # where tokens lie is nothing to the oracle
         parameters.pop("token_major", None)
-        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, dtype=dtype, **parameters)
+        calibration = oracle_given(draw_given(text, heads, dim, capacity, spread))
+        options = dict(dtype=dtype, calibration=calibration, **parameters)
+        self.oracle = reference.Cache(reference.Format.parse(text), batch, heads, dim, capacity, **options)
 
     def append(self, x, counts):
         self.compiled.append(x, counts)
@@ -147,8 +167,8 @@ def check_pair(rng, names):
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 @pytest.mark.parametrize("name", KEY_FORMATS)
 def test_formats_map_to_tensor_cores(name, dtype):
-    keys = kvq.Cache(1, 2, 256, 128, kvq.Format(KEY_FORMATS[name]), dtype, residual=None if name == "exact" else 128)
-    cache = kvq.Cache(1, 2, 256, 128, kvq.Format(FORMATS.get(name, FORMATS["i8"])), dtype)
+    keys = make_cache(KEY_FORMATS[name], 1, 2, 256, 128, dtype, residual=None if name == "exact" else 128)
+    cache = make_cache(FORMATS.get(name, FORMATS["i8"]), 1, 2, 256, 128, dtype)
     windows = keys.has_window, False
     variant = attention_ir.Variant(scale=0.1, causal=True)
     text = attention_ir.attention((1, 16, 128), "f32", 128, keys.type, cache.type, windows, variant, (False, False))
@@ -190,7 +210,7 @@ def test_what_is_planned_fits_at_first(mix, rng):
     sides = []
     for text in texts:
         windows = {} if text == FORMATS["exact"] else dict(exact_first=4, recent=128)
-        sides.append(kvq.Cache(1, 2, 512, dim, kvq.Format(text), str(rng.choice(["f16", "bf16"])), **windows))
+        sides.append(make_cache(text, 1, 2, 512, dim, str(rng.choice(["f16", "bf16"])), **windows))
     k, v = sides
     print(f"K {k.type}; V {v.type}; {ratio=}, {chip}")
     variant = attention_ir.Variant(scale=0.1, causal=True)
@@ -260,6 +280,21 @@ def test_scales_of_any_size(text, spread, rng):
     k.append(x[0].astype(np.float16), [tokens])
     v.append((spread * x[1]).astype(np.float16), [tokens])
     q = rng.standard_normal((1, 8, 1, dim)).astype(np.float32)
+    check(q, k, v, draw_device(rng), {}, splits=1)
+
+
+@pytest.mark.parametrize("spread", [1e-30, 1e-6, 1e4, 1e25])
+@pytest.mark.parametrize("name", ["i8 static", "ui2 static", "f8E4M3FN static"])
+def test_given_scales_of_any_size(name, spread, rng):
+    """Of keys the query is multiplied by them, and is within an f16 all the same; of values the output is."""
+    if "zero = min f16" in FORMATS[name]:
+        spread = np.clip(spread, 1e-3, 1e3)  # which holds no others
+    tokens, dim = int(rng.integers(100, 500)), 128
+    k, v = (Side(FORMATS[name], 1, 1, tokens, dim, "f32", spread) for _ in range(2))
+    x = rng.standard_normal((2, 1, 1, tokens, dim))
+    for side, of in zip((k, v), x, strict=True):
+        side.append((spread * of).astype(np.float32), [tokens])
+    q = (rng.standard_normal((1, 8, 1, dim)) / spread).astype(np.float32)
     check(q, k, v, draw_device(rng), {}, splits=1)
 
 

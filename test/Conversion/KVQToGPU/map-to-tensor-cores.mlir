@@ -73,6 +73,28 @@ func.func @fp8(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index,
 
 // -----
 
+// The query and the output are multiplied by scales of all tokens, whichever
+// heads share them.
+
+#i4 = #kvq.format<codes = i4, group = [*, 16], heads = 4, scale = f8E4M3FN of f32, range = static>
+#ui8 = #kvq.format<codes = ui8, group = [*, 1], scale = f16, zero = point ui8, range = static>
+!kc = !kvq.cache<1x8x?x128xf16, #i4>
+!vc = !kvq.cache<1x8x?x128xf16, #ui8>
+
+// CHECK-LABEL: func.func @static(
+// CHECK:         kvq.block_attention
+func.func @static(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                  %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 #i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
 !c = !kvq.cache<1x8x?x128xf16, #i8>
 

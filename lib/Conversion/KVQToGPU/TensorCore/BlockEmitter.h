@@ -156,8 +156,11 @@ struct ComponentRows {
 /// One side of the block's cache.
 struct SideRows {
   const SidePlan *plan;
-  /// Codes or exact tokens, and where the plan has them scales and zeros.
+  /// Codes or exact tokens, and where the plan has them scales and zeros. Of
+  /// given ones the first row is the head's.
   ComponentRows rows, scales, zeros;
+  /// f32, what scales are multiplied by where they have two levels.
+  Value outerScale;
   Value pages;
   /// Where the lane's chunks of 16 bytes go, for each of its copies of a step.
   SmallVector<SlotPlace> copyPlaces;
@@ -245,6 +248,7 @@ private:
   SideRows locateSide(const SidePlan &plan, ValueRange components, Value pages);
   ComponentRows locateComponent(const SidePlan &plan, Value component,
                                 int64_t rowTokens, bool isPool);
+  ComponentRows locateGiven(const SidePlan &plan, Value component);
   void planCopies(SideRows &side);
   void planLoads(SideRows &side);
   void copyStep(const SideRows &side, const Step &step, Value slot);
@@ -312,6 +316,15 @@ private:
   int64_t getScoreQuad(int64_t tile);
   void storeScoreInits();
   SmallVector<FragmentC> loadScoreInits(int64_t tile);
+
+  // GivenScales.cpp: scales and zeros of all tokens.
+  Value loadGroupElement(const SidePlan &plan, Value row, Type type,
+                         Value channel);
+  SmallVector<std::array<Value, 4>>
+  normalizeQuery(QueryColumns &columns,
+                 ArrayRef<std::array<Value, 4>> elements);
+  FragmentC finishSums(const ValueStep &step, FragmentC acc,
+                       const PerColumn &probabilities);
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(Value firstRow, const Step *step);

@@ -233,16 +233,15 @@ static std::string planElement(SidePlan &side, const BlockWork &work) {
     return "codes in reversed order";
   if (layout.records.exists() || layout.block.tokens != 1)
     return "codes and metadata in records";
-  if (format.hasStaticRange())
-    return "given scales";
+  side.hasGivenScales = format.hasStaticRange();
   side.groupTokens = format.getGroupTokens();
   if (side.groupTokens != 1 && !side.isKey)
     return "scales of several tokens";
   if (side.groupTokens % kFragmentTokens != 0 && side.groupTokens != 1)
     return "scales of " + std::to_string(side.groupTokens) + " tokens";
-  if (format.getOuterScaleType())
+  if (format.getOuterScaleType() && !side.hasGivenScales)
     return "scales of two levels";
-  if (cache.getGroupHeads() != 1)
+  if (cache.getGroupHeads() != 1 && !side.hasGivenScales)
     return "scales of several heads";
   element.bits = layout.parts.front().bits;
   element.flipsSign = format.hasSignedCodes() && !layout.bias;
@@ -257,7 +256,7 @@ static std::string planElement(SidePlan &side, const BlockWork &work) {
   if (!side.isKey && element.bits == 2)
     element.firstBit = 2;
   side.rowBytes = side.getChannels() * element.bits / 8;
-  if (!side.foldsIntoQuery())
+  if (!side.foldsIntoQuery() && !side.hasGivenScales)
     side.groups =
         side.getChannels() / format.getGroupChannels(side.getChannels());
   side.scaleType = format.getScaleType();
@@ -265,7 +264,8 @@ static std::string planElement(SidePlan &side, const BlockWork &work) {
   auto isPlainFloat = [](Type type) {
     return !type || type.isF16() || type.isBF16() || type.isF32();
   };
-  if (!isPlainFloat(side.scaleType) || !isPlainFloat(side.zeroType))
+  if (!side.hasGivenScales &&
+      (!isPlainFloat(side.scaleType) || !isPlainFloat(side.zeroType)))
     return "scales or zeros other than f16, bf16 and f32";
   return "";
 }

@@ -114,9 +114,12 @@ struct SidePlan {
   /// Bytes of a row that a lane loads at once.
   int64_t loadBytes = 0;
   /// Groups of channels with a scale each that products are apart for; 1
-  /// without scales, and where the query is multiplied by them.
+  /// without scales, and where the query or sums are multiplied by them.
   int64_t groups = 1;
   Type scaleType, zeroType;
+  /// Whether scales and zeros are given, the same for all tokens: the query is
+  /// multiplied by them, or the sums of values are.
+  bool hasGivenScales = false;
   /// Of values with zeros, where codes are counted from: their middle.
   double center = 0;
   /// Of keys, tokens that share scales: the query is multiplied by these, for
@@ -133,8 +136,12 @@ struct SidePlan {
   }
   bool hasFragments() const { return getTileTokens() != 0; }
   /// Whether each token has scales of its own.
-  bool hasTokenScales() const { return scaleType && groupTokens == 1; }
-  bool hasTokenZeros() const { return zeroType && groupTokens == 1; }
+  bool hasTokenScales() const {
+    return scaleType && groupTokens == 1 && !hasGivenScales;
+  }
+  bool hasTokenZeros() const {
+    return zeroType && groupTokens == 1 && !hasGivenScales;
+  }
   bool foldsIntoQuery() const { return groupTokens != 1; }
   /// Bytes of a row of scales or zeros, of `type`: one for each group.
   int64_t getScaleRowBytes(Type type) const;

@@ -115,6 +115,17 @@ ComponentRows BlockEmitter::locateComponent(const SidePlan &plan,
   return rows;
 }
 
+ComponentRows BlockEmitter::locateGiven(const SidePlan &plan, Value component) {
+  auto type = cast<MemRefType>(component.getType());
+  ComponentRows rows;
+  rows.elementType = WarpBuilder::getStoredType(type.getElementType());
+  Value row = w.divideUnsigned(head, plan.cache.getGroupHeads());
+  rows.base = w.toI64(memref::ExtractAlignedPointerAsIndexOp::create(
+      w.builder, w.loc, component));
+  rows.base = w.add(rows.base, w.mul(w.toI64(row), getUnitBytes(type)));
+  return rows;
+}
+
 SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
                                   Value pages) {
   SideRows side;
@@ -122,8 +133,11 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
   if (plan.region == TokenRegion::Codes)
     side.pages = pages;
   auto locate = [&](ComponentKind kind, int64_t rowTokens) {
-    return locateComponent(plan, components[*plan.cache.findComponent(kind)],
-                           rowTokens, bool(side.pages));
+    Value component = components[*plan.cache.findComponent(kind)];
+    bool isGiven = plan.hasGivenScales && kind != ComponentKind::Codes;
+    return isGiven
+               ? locateGiven(plan, component)
+               : locateComponent(plan, component, rowTokens, bool(side.pages));
   };
   side.rows =
       locate(plan.region == TokenRegion::First    ? ComponentKind::First
@@ -135,6 +149,12 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
     side.scales = locate(ComponentKind::Scales, plan.groupTokens);
   if (plan.zeroType)
     side.zeros = locate(ComponentKind::Zeros, plan.groupTokens);
+  if (plan.region == TokenRegion::Codes &&
+      plan.cache.getFormat().getOuterScaleType()) {
+    ComponentRows rows = locate(ComponentKind::OuterScales, /*rowTokens=*/1);
+    side.outerScale =
+        w.loadGlobal(rows.base, 0, rows.elementType, rows.getElementBytes());
+  }
   planCopies(side);
   planLoads(side);
   planScaleCopies(side);

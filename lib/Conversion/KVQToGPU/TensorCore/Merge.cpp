@@ -46,11 +46,9 @@ void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
   Value warpBase = w.add(ring, w.mul(warp, warpBytes));
   Value laneBase = w.add(warpBase, w.mul(column, rowBytes));
   for (auto [step, acc] : llvm::zip_equal(plan.valueSteps, state.acc))
-    for (auto [i, element] : llvm::enumerate(acc)) {
+    for (auto [i, element] : llvm::enumerate(finishSums(step, acc, sum))) {
       Value channel = w.add(w.mul(laneRow, step.stride), step.channels[i / 2]);
-      Value total = exposeNaN(plan.value.element, element);
-      if (plan.value.element.unit != 1)
-        total = w.fmul(total, w.f32(plan.value.element.unit));
+      Value total = element;
       if (!roundingFactors.empty())
         total = w.fmul(total, roundingFactors[step.group][i % 2]);
       if (!zeroSums.empty())

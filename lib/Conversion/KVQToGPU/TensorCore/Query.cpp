@@ -54,21 +54,23 @@ std::array<Value, 4> BlockEmitter::loadGroupElements(const KeyStep &step,
   int64_t groupChannels = plan.key.cache.getFormat().getGroupChannels(channels);
   std::optional<int64_t> first = step.getFirstOfFour();
   std::array<Value, 4> elements;
-  auto locate = [&](int64_t channel) {
-    Value of = w.add(w.mul(laneColumn, step.stride), channel);
-    Value group = w.divideUnsigned(of, groupChannels);
-    return w.add(row, w.toI64(w.mul(group, bytes)));
+  auto getChannel = [&](int64_t channel) {
+    return w.add(w.mul(laneColumn, step.stride), channel);
+  };
+  auto load = [&](int64_t channel) {
+    return loadGroupElement(plan.key, row, type, getChannel(channel));
   };
   if (first && groupChannels == 1) {
-    Value vector =
-        w.loadGlobal(locate(*first), 0, VectorType::get({4}, type), 4 * bytes);
+    Value address = w.add(row, w.toI64(w.mul(getChannel(*first), bytes)));
+    auto vectorType = VectorType::get({4}, WarpBuilder::getStoredType(type));
+    Value vector = w.loadGlobal(address, 0, vectorType, 4 * bytes);
     for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
-      element = w.extend(w.extractElement(vector, channel - *first));
+      element = w.extend(w.extractElement(vector, channel - *first), type);
   } else if (first && groupChannels % 4 == 0) {
-    elements.fill(w.extend(w.loadGlobal(locate(*first), 0, type, bytes)));
+    elements.fill(load(*first));
   } else {
     for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
-      element = w.extend(w.loadGlobal(locate(channel), 0, type, bytes));
+      element = load(channel);
   }
   return elements;
 }
@@ -126,6 +128,9 @@ void BlockEmitter::roundQuery(QueryColumns &columns,
   double unit = plan.key.element.unit / factor;
   if (unit != 1)
     columns.unit.fill(w.f32(unit));
+  SmallVector<std::array<Value, 4>> normalized;
+  if (plan.key.hasGivenScales)
+    elements = normalized = normalizeQuery(columns, elements);
   for (std::array<Value, 4> of : elements) {
     if (factor != 1)
       for (Value &element : of)
@@ -135,14 +140,18 @@ void BlockEmitter::roundQuery(QueryColumns &columns,
   }
 }
 
-/// The rows from `firstRow` on; with a step, times the scales of its tokens.
+/// The rows from `firstRow` on; with a step, times the scales of its tokens, or
+/// times given ones.
 QueryColumns BlockEmitter::buildQuery(Value firstRow, const Step *step) {
   QueryColumns columns;
   Value scaleRow, zeroRow, zeroSum = w.f32(0);
-  if (step) {
-    scaleRow = locateStep(key, *step, key.scales);
+  if (step || plan.key.hasGivenScales) {
+    auto locate = [&](const ComponentRows &rows) {
+      return step ? locateStep(key, *step, rows) : rows.base;
+    };
+    scaleRow = locate(key.scales);
     if (plan.key.zeroType)
-      zeroRow = locateStep(key, *step, key.zeros);
+      zeroRow = locate(key.zeros);
   }
   FormatInterface format =
       plan.key.cache.getFormat().resolve(plan.key.getChannels());
@@ -152,6 +161,9 @@ QueryColumns BlockEmitter::buildQuery(Value firstRow, const Step *step) {
     std::array<Value, 4> scales, zeros;
     if (scaleRow)
       scales = loadGroupElements(keyStep, scaleRow, plan.key.scaleType);
+    if (scaleRow && key.outerScale)
+      for (Value &scale : scales)
+        scale = w.fmul(scale, key.outerScale);
     if (zeroRow) {
       zeros = loadGroupElements(keyStep, zeroRow, plan.key.zeroType);
       for (auto [element, scale, zero] :

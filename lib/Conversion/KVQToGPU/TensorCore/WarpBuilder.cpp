@@ -7,6 +7,8 @@
 
 #include "WarpBuilder.h"
 
+#include "kvq/IR/FloatArithmetic.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -242,6 +244,20 @@ Value WarpBuilder::extend(Value value) {
   if (value.getType().isF32())
     return value;
   return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+}
+
+Type WarpBuilder::getStoredType(Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  return bits == 8 ? IntegerType::get(type.getContext(), bits) : type;
+}
+
+Value WarpBuilder::extend(Value value, Type type) {
+  if (!isa<FloatType>(type))
+    return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), value);
+  if (value.getType() == type)
+    return extend(value);
+  return buildExtend(builder, loc,
+                     arith::BitcastOp::create(builder, loc, type, value));
 }
 
 Value WarpBuilder::bitcast(Value value, Type type) {

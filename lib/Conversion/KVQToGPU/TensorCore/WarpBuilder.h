@@ -95,6 +95,11 @@ public:
   Value areFinite(Value pair);
   Value isEqual(Value lhs, double rhs);
   Value extend(Value value);
+  /// Of a number of `type` as it is loaded: an unsigned integer, or a float, of
+  /// 8 bits as these.
+  Value extend(Value value, Type type);
+  /// What numbers of a type are loaded as.
+  static Type getStoredType(Type type);
   Value bitcast(Value value, Type type);
 
   // Bits of words.
