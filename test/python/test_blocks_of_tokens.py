@@ -37,8 +37,10 @@ def damage(rng, side, name, tokens, only_nan):
 
     only_nan: of scales and zeros. Infinite ones of keys make scores that are infinite, without the products in between.
     """
-    # Given ones are of all tokens.
-    components = {key: array for key, array in side.storage().items() if key == "codes" or not side.format.is_static}
+    # Given ones are of all tokens, and integers are numbers.
+    components = {key: array for key, array in side.storage().items() if key not in side._given}
+    if "zeros" in components and components["zeros"].dtype == np.uint8:
+        components.pop("zeros")
     if name not in CODES_OF_NO_NUMBERS:
         components.pop("codes", None)
     if not components:
@@ -48,7 +50,9 @@ def damage(rng, side, name, tokens, only_nan):
         array = components[component]
         row = array[0, 0, token * array.shape[2] // side.capacity]
         choices = (np.inf, -np.inf, np.nan)
-        if component == "codes":
+        if component == "scales" and array.dtype == np.uint8:
+            choices = [0xFF if "f8E8M0FNU" in str(side.format) else 0x7F] * 3
+        elif component == "codes":
             row, choices = row.view(np.uint8), CODES_OF_NO_NUMBERS[name]
         elif array.dtype == np.uint16:
             choices = BF16_OF_NO_NUMBERS

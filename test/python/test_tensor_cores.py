@@ -30,6 +30,10 @@ FORMATS = {
     "ui2 by 32": "codes = ui2, group = [1, 32], scale = f16, zero = min f16",
     "f8E4M3FN": "codes = f8E4M3FN, group = [1, *], scale = f32",
     "f8E5M2": "codes = f8E5M2, group = [1, *], scale = f16",
+    "i8, scales of f8": "codes = i8, group = [1, *], scale = f8E4M3FN",
+    "i4 by 32, two levels": "codes = i4, group = [1, 32], scale = f8E4M3FN of f32",
+    "ui4 point of integers": "codes = ui4, group = [1, *], scale = f8E4M3FN, zero = point ui8",
+    "f8E4M3FN by 32, powers of two": "codes = f8E4M3FN, group = [1, 32], scale = f8E8M0FNU",
     "i8 static": "codes = i8, group = [*, 1], scale = f32, range = static",
     "ui4 static": "codes = ui4, group = [*, 16], scale = f16, zero = point ui8, range = static",
     "ui2 static": "codes = ui2, group = [*, 1], scale = bf16, zero = min f16, range = static",
@@ -46,6 +50,8 @@ KEY_FORMATS = FORMATS | {
     "i4 by 128 tokens, 16 channels": "codes = i4, group = [128, 16], scale = f16",
     "ui2 by 16 tokens": "codes = ui2, group = [16, 32], scale = bf16, zero = point f16",
     "f8E5M2 by channel": "codes = f8E5M2, group = [32, 1], scale = f16",
+    "i4 by channel, two levels": "codes = i4, group = [32, 1], scale = f8E4M3FN of f32",
+    "ui4 by channel, points of integers": "codes = ui4, group = [32, 1], scale = f16, zero = point ui8",
 }
 # Values in the order of operands, in tiles of a step of tokens.
 FRAGMENTS = {
@@ -269,13 +275,16 @@ def test_codes_are_unpacked_once_for_several_query_rows(name):
     assert one[0] > 0 and two == (one[0], 2 * one[1])
 
 
+ANY_SIZE = ("i4 by 32", "i4 by 32, two levels", "f8E4M3FN by 32, powers of two")
+
+
 @pytest.mark.parametrize("spread", [1, 1e-6, 1e4])
-@pytest.mark.parametrize("text", ["codes = i8, group = [1, *], scale = f32", FORMATS["i4 by 32"]])
+@pytest.mark.parametrize("text", ["codes = i8, group = [1, *], scale = f32", *(FORMATS[name] for name in ANY_SIZE)])
 def test_scales_of_any_size(text, spread, rng):
     """Probabilities times scales leave the range of an f16 at neither end, whatever values' scales are. Long enough for
     whole steps."""
     tokens, dim = int(rng.integers(400, 1200)), 128
-    k, v = Side(FORMATS["i8"], 1, 1, tokens, dim), Side(text, 1, 1, tokens, dim)
+    k, v = Side(FORMATS["i8"], 1, 1, tokens, dim), Side(text, 1, 1, tokens, dim, spread=spread)
     x = rng.standard_normal((2, 1, 1, tokens, dim))
     k.append(x[0].astype(np.float16), [tokens])
     v.append((spread * x[1]).astype(np.float16), [tokens])

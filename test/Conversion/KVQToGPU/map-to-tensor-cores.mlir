@@ -95,6 +95,51 @@ func.func @static(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index
 
 // -----
 
+// A scale of 8 bits is converted, too.
+
+#i4 = #kvq.format<codes = i4, group = [1, 32], scale = f8E4M3FN of f32>
+#f8 = #kvq.format<codes = f8E5M2, group = [1, 32], scale = f8E8M0FNU>
+!kc = !kvq.cache<1x8x?x128xf16, #i4>
+!vc = !kvq.cache<1x8x?x128xf16, #f8>
+
+// CHECK-LABEL: func.func @small_scales(
+// CHECK:         kvq.block_attention
+// CHECK-SAME:      moves_fp8
+// ADA-LABEL: func.func @small_scales(
+// ADA:         kvq.block_attention
+// ADA-NOT:     moves_fp8
+func.func @small_scales(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                        %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#ui4 = #kvq.format<codes = ui4, group = [1, *], scale = f8E4M3FN of f32, zero = min f16>
+!kc = !kvq.cache<1x8x?x128xf16, #i8>
+!vc = !kvq.cache<1x8x?x128xf16, #ui4>
+
+// CHECK-LABEL: func.func @zeros(
+// CHECK:         kvq.partial_attention
+// REMARK: Reason="values have zeros beside scales of two levels", Remark="attention is not for tensor cores"
+func.func @zeros(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                 %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 #i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
 !c = !kvq.cache<1x8x?x128xf16, #i8>
 

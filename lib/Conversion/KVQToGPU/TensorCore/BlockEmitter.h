@@ -30,7 +30,7 @@ using PerToken = SmallVector<SmallVector<Value>>;
 /// Scales, and what zeros add to the values of codes; empty where a side has
 /// none.
 struct TokenScales {
-  /// As they are stored.
+  /// As they are stored; of 8 bits as f16 or f32.
   PerToken scales;
   /// f32.
   PerToken zeros;
@@ -134,6 +134,7 @@ struct ColumnTile {
 
 /// The rows of a storage component, of the block's sequence and head.
 struct ComponentRows {
+  /// Numbers of 8 bits are loaded as integers.
   Type elementType;
   /// i64 address of the first row; in a pool of the head's first row of all.
   Value base;
@@ -269,6 +270,7 @@ private:
   void endBulkCopies(const WarpState &state);
 
   // Scales.cpp: scales and zeros of tokens to registers.
+  SmallVector<Value> extractNumbers(Value vector, Type type);
   TokenScales loadScales(const SideRows &side, const Step &step);
   TokenScales loadGuardedScales(const SideRows &side, const Step &step,
                                 int64_t firstToken, int64_t count);
@@ -303,6 +305,7 @@ private:
               std::array<std::array<Value, 2>, 2> pairs);
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
+  std::array<Value, 4> convertE4M3(Value word);
   /// A sum of products with elements, NaN if one of these is.
   Value exposeNaN(const StoredElement &element, Value sum);
   static double getOffset(const StoredElement &element, int64_t plane);

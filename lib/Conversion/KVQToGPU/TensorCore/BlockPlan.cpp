@@ -239,8 +239,9 @@ static std::string planElement(SidePlan &side, const BlockWork &work) {
     return "scales of several tokens";
   if (side.groupTokens % kFragmentTokens != 0 && side.groupTokens != 1)
     return "scales of " + std::to_string(side.groupTokens) + " tokens";
-  if (format.getOuterScaleType() && !side.hasGivenScales)
-    return "scales of two levels";
+  if (format.getOuterScaleType() && format.getZeroType() &&
+      !side.hasGivenScales)
+    return "zeros beside scales of two levels";
   if (cache.getGroupHeads() != 1 && !side.hasGivenScales)
     return "scales of several heads";
   element.bits = layout.parts.front().bits;
@@ -261,12 +262,6 @@ static std::string planElement(SidePlan &side, const BlockWork &work) {
         side.getChannels() / format.getGroupChannels(side.getChannels());
   side.scaleType = format.getScaleType();
   side.zeroType = format.getZeroType();
-  auto isPlainFloat = [](Type type) {
-    return !type || type.isF16() || type.isBF16() || type.isF32();
-  };
-  if (!side.hasGivenScales &&
-      (!isPlainFloat(side.scaleType) || !isPlainFloat(side.zeroType)))
-    return "scales or zeros other than f16, bf16 and f32";
   return "";
 }
 
@@ -360,16 +355,23 @@ int64_t BlockPlan::getQuadPlace(int64_t quad) const {
   return std::max(getRingBytes(), merge) + quad * kQuadBytes;
 }
 
+/// Whether codes of f8E4M3FN become f16 by moving their bits.
+static bool movesCodes(const SidePlan &side) {
+  return side.element.kind == StoredElement::Kind::MovedFloat &&
+         side.element.bits == 8;
+}
+
 bool BlockPlan::movesFP8() const {
-  return llvm::any_of(ArrayRef({&key, &value}), [](const SidePlan *side) {
-    return side->element.kind == StoredElement::Kind::MovedFloat &&
-           side->element.bits == 8;
-  });
+  return !convertsFP8 &&
+         llvm::any_of(ArrayRef({&key, &value}), [](const SidePlan *side) {
+           return movesCodes(*side) || side->hasE4M3Scales();
+         });
 }
 
 bool BlockPlan::scalesValuesInPairs() const {
   // A single scale is not worth rounding twice.
-  return value.groups > 1 && value.scaleType && value.scaleType.isF16() &&
+  return value.groups > 1 && value.scaleType &&
+         (value.scaleType.isF16() || value.hasE4M3Scales()) &&
          !value.multipliesFP8;
 }
 
@@ -418,7 +420,7 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   if (isWindow(key) || isWindow(value))
     return {16, 32, 64};
   // A step's instructions are to fit their cache.
-  if (movesFP8())
+  if (movesCodes(key) || movesCodes(value))
     return {32, 16, 64};
   // The scores of a step are in registers, of all tiles.
   constexpr int64_t kMostRegisters = 56;
@@ -448,6 +450,7 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
   plan.key.region = work.keyRegion;
   plan.value.cache = work.value;
   plan.value.region = work.valueRegion;
+  plan.convertsFP8 = work.convertsFP8;
   for (auto [side, name] :
        {std::pair(&plan.key, "keys"), std::pair(&plan.value, "values")}) {
     whyNot = whyNotRows(side->cache, side->region);

@@ -135,6 +135,9 @@ struct SidePlan {
     return region == TokenRegion::Codes ? cache.getTileOrder().tokens : 0;
   }
   bool hasFragments() const { return getTileTokens() != 0; }
+  bool hasE4M3Scales() const {
+    return scaleType && isa<Float8E4M3FNType>(scaleType);
+  }
   /// Whether each token has scales of its own.
   bool hasTokenScales() const {
     return scaleType && groupTokens == 1 && !hasGivenScales;
@@ -223,6 +226,8 @@ struct BlockPlan {
   int64_t columnTiles = 1;
   /// Steps are counted from this token on.
   int64_t firstToken = 0;
+  /// Whether the chip converts f8E4M3FN to f16.
+  bool convertsFP8 = true;
 
   int64_t getFragments() const { return stepTokens / kFragmentTokens; }
   /// Tokens from a step of a warp to its next one.

@@ -118,7 +118,7 @@ ComponentRows BlockEmitter::locateComponent(const SidePlan &plan,
 ComponentRows BlockEmitter::locateGiven(const SidePlan &plan, Value component) {
   auto type = cast<MemRefType>(component.getType());
   ComponentRows rows;
-  rows.elementType = WarpBuilder::getStoredType(type.getElementType());
+  rows.elementType = type.getElementType();
   Value row = w.divideUnsigned(head, plan.cache.getGroupHeads());
   rows.base = w.toI64(memref::ExtractAlignedPointerAsIndexOp::create(
       w.builder, w.loc, component));
@@ -134,7 +134,9 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
     side.pages = pages;
   auto locate = [&](ComponentKind kind, int64_t rowTokens) {
     Value component = components[*plan.cache.findComponent(kind)];
-    bool isGiven = plan.hasGivenScales && kind != ComponentKind::Codes;
+    bool isGiven = kind == ComponentKind::OuterScales ||
+                   (plan.hasGivenScales && (kind == ComponentKind::Scales ||
+                                            kind == ComponentKind::Zeros));
     return isGiven
                ? locateGiven(plan, component)
                : locateComponent(plan, component, rowTokens, bool(side.pages));

@@ -8,7 +8,8 @@
 // Where scales are given, the same for all tokens, the query is multiplied by
 // those of keys before the first step, and the sums of values by theirs after
 // the last one. Zeros of keys give one number of each query row, those of
-// values one of each channel, times the sum of probabilities.
+// values one of each channel, times the sum of probabilities. So it is with the
+// outer scale where scales have two levels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,8 +73,12 @@ FragmentC BlockEmitter::finishSums(const ValueStep &step, FragmentC acc,
     if (plan.value.element.unit != 1)
       sum = w.fmul(sum, w.f32(plan.value.element.unit));
   }
-  if (!plan.value.hasGivenScales)
+  if (!plan.value.hasGivenScales) {
+    if (value.outerScale)
+      for (Value &sum : acc)
+        sum = w.fmul(sum, value.outerScale);
     return acc;
+  }
   FormatInterface format =
       plan.value.cache.getFormat().resolve(plan.value.getChannels());
   for (int64_t r = 0; r != 2; ++r) {

@@ -178,6 +178,10 @@ QueryColumns BlockEmitter::buildQuery(Value firstRow, const Step *step) {
     all.push_back(elements);
   }
   roundQuery(columns, all);
+  // The outer scale of tokens' own ones is that of all.
+  if (key.outerScale && !scaleRow)
+    for (Value &unit : columns.unit)
+      unit = unit ? w.fmul(unit, key.outerScale) : key.outerScale;
   if (zeroRow) {
     zeroSum = w.reduceQuad(zeroSum, &WarpBuilder::fadd);
     for (auto [column, zeros] : llvm::enumerate(columns.zeros))

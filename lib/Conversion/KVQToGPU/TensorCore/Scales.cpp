@@ -15,6 +15,30 @@ using namespace mlir::kvq;
 /// The most that one instruction loads.
 static constexpr int64_t kLoadBytes = 16;
 
+/// The elements of a vector of numbers that are stored as `type`: f16 of
+/// f8E4M3FN, f32 of other numbers of 8 bits.
+SmallVector<Value> BlockEmitter::extractNumbers(Value vector, Type type) {
+  int64_t size = cast<VectorType>(vector.getType()).getNumElements();
+  SmallVector<Value> numbers;
+  if (isa<Float8E4M3FNType>(type) && size % 4 == 0) {
+    Value words =
+        w.bitcast(vector, VectorType::get({size / 4}, w.builder.getI32Type()));
+    for (int64_t word = 0; word != size / 4; ++word)
+      llvm::append_range(numbers, convertE4M3(w.extractElement(words, word)));
+    return numbers;
+  }
+  for (int64_t i = 0; i != size; ++i) {
+    Value number = w.extractElement(vector, i);
+    if (isa<Float8E4M3FNType>(type))
+      number = convertE4M3(arith::ExtUIOp::create(
+          w.builder, w.loc, w.builder.getI32Type(), number))[0];
+    else if (type.getIntOrFloatBitWidth() == 8)
+      number = w.extend(number, type);
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 /// All of the lane's tokens.
 PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
                                  const ComponentRows &rows) {
@@ -34,11 +58,13 @@ PerToken BlockEmitter::loadWhole(const SideRows &side, const Step &step,
   for (int64_t element = 0; element < all; element += perLoad) {
     int64_t token = plan.getTokenOffset(element / groups);
     int64_t offset = token * rows.stride + element % groups * bytes;
-    Value vector = w.loadGlobal(
-        address, offset, VectorType::get({perLoad}, rows.elementType),
-        std::gcd(rows.alignment, std::gcd(offset, kLoadBytes)));
-    for (int64_t i = 0; i != perLoad; ++i)
-      loaded[(element + i) / groups].push_back(w.extractElement(vector, i));
+    Type type = WarpBuilder::getStoredType(rows.elementType);
+    Value vector =
+        w.loadGlobal(address, offset, VectorType::get({perLoad}, type),
+                     std::gcd(rows.alignment, std::gcd(offset, kLoadBytes)));
+    for (auto [i, number] :
+         llvm::enumerate(extractNumbers(vector, rows.elementType)))
+      loaded[(element + i) / groups].push_back(number);
   }
   return loaded;
 }
@@ -50,7 +76,8 @@ PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
                                    int64_t firstToken, int64_t count) {
   int64_t groups = side.plan->groups;
   Value address = locateStep(side, step, rows);
-  Type type = VectorType::get({groups}, rows.elementType);
+  Type type =
+      VectorType::get({groups}, WarpBuilder::getStoredType(rows.elementType));
   PerToken loaded;
   for (int64_t i = firstToken; i != firstToken + count; ++i) {
     Value row =
@@ -63,9 +90,7 @@ PerToken BlockEmitter::loadGuarded(const SideRows &side, const Step &step,
                                std::gcd(rows.alignment, rows.stride))};
         },
         [&]() -> SmallVector<Value> { return {w.zero(type)}; });
-    SmallVector<Value> &ofToken = loaded.emplace_back();
-    for (int64_t group = 0; group != groups; ++group)
-      ofToken.push_back(w.extractElement(vector.front(), group));
+    loaded.push_back(extractNumbers(vector.front(), rows.elementType));
   }
   return loaded;
 }

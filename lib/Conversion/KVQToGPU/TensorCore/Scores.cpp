@@ -111,11 +111,17 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
     };
     Value unit = columns.unit[column];
     auto inUnits = [&](Value dot) { return unit ? w.fmul(dot, unit) : dot; };
-    if (of.scales.empty())
+    if (of.scales.empty()) {
       accumulate(dots.front()[i], unit ? unit : w.f32(1));
-    else
+    } else if (unit && dots.size() > 1) {
+      Value sum = w.f32(0);
+      for (auto [scale, dot] : llvm::zip_equal(of.scales[h], dots))
+        sum = w.fma(dot[i], w.extend(scale), sum);
+      accumulate(sum, unit);
+    } else {
       for (auto [scale, dot] : llvm::zip_equal(of.scales[h], dots))
         accumulate(inUnits(dot[i]), w.extend(scale));
+    }
     if (!of.zeros.empty())
       for (auto [zero, sum] : llvm::zip_equal(of.zeros[h], columns.sums))
         accumulate(zero, inUnits(sum[column]));
