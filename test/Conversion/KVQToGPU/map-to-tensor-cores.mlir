@@ -95,6 +95,45 @@ func.func @static(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index
 
 // -----
 
+#f4 = #kvq.format<codes = f4E2M1FN, group = [1, 32], scale = f16>
+#nf4 = #kvq.format<codes = #kvq.codebook<nf4>, group = [1, *], scale = f16>
+!kc = !kvq.cache<1x8x?x128xf16, #f4>
+!vc = !kvq.cache<1x8x?x128xf16, #nf4>
+
+// CHECK-LABEL: func.func @sixteen_numbers(
+// CHECK:         kvq.block_attention
+func.func @sixteen_numbers(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                           %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+#f6 = #kvq.format<codes = f6E2M3FN, group = [1, *], scale = f16>
+!kc = !kvq.cache<1x8x?x128xf16, #f6>
+!vc = !kvq.cache<1x8x?x128xf16, #i8>
+
+// CHECK-LABEL: func.func @floats(
+// CHECK:         kvq.partial_attention
+// REMARK: Reason="keys have codes other than integers, floats of 4 and 8 bits, and numbers of a codebook of 4 bits"
+func.func @floats(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                  %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // A scale of 8 bits is converted, too.
 
 #i4 = #kvq.format<codes = i4, group = [1, 32], scale = f8E4M3FN of f32>

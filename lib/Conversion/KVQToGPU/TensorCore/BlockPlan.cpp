@@ -7,6 +7,8 @@
 
 #include "BlockPlan.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kvq;
 
@@ -192,6 +194,58 @@ static void planMovedE4M3(StoredElement &element) {
   element.unit = 256 / element.multiplier;
 }
 
+/// Codes of f4E2M1FN. Moved, they are 2^-14 of their value.
+static void planE2M1(StoredElement &element) {
+  element.kind = StoredElement::Kind::MovedFloat;
+  element.mantissaBits = 1;
+  element.unit = 0x1p14;
+}
+
+/// `value` as f16.
+static APFloat roundToHalf(double value) {
+  APFloat half(value);
+  bool losesInfo;
+  half.convert(APFloat::IEEEhalf(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return half;
+}
+
+/// What f16s of values in a unit are off by, relative to it: the mean, which
+/// adds up over a long context, and a part of the root mean square.
+static double getRoundingCost(ArrayRef<float> values, double unit) {
+  constexpr double kPart = 0.1;
+  double sum = 0, squares = 0;
+  for (float value : values) {
+    double number = value / unit;
+    double error = roundToHalf(number).convertToDouble() - number;
+    sum += error;
+    squares += error * error;
+  }
+  return std::abs(sum) / values.size() +
+         kPart * std::sqrt(squares / values.size());
+}
+
+/// Codes of a codebook of so many numbers, of any size, which together fit an
+/// f16.
+static void planTable(StoredElement &element, ArrayRef<float> values) {
+  element.kind = StoredElement::Kind::Table;
+  double largest = 0, leastCost = HUGE_VAL;
+  for (float value : values)
+    largest = std::max<double>(largest, std::abs(value));
+  double power = largest == 0 ? 1 : std::exp2(std::ilogb(largest));
+  // The unit is the one in which they lose least.
+  constexpr int64_t kUnits = 256;
+  for (int64_t i = 0; i != kUnits; ++i) {
+    double unit = power * (1 + double(i) / kUnits);
+    double cost = getRoundingCost(values, unit);
+    if (cost < leastCost)
+      std::tie(leastCost, element.unit) = std::pair(cost, unit);
+  }
+  for (auto [code, bits] : llvm::enumerate(element.table)) {
+    double value = values[std::min(code, values.size() - 1)];
+    bits = roundToHalf(value / element.unit).bitcastToAPInt().getZExtValue();
+  }
+}
+
 /// Why codes do not become pairs of f16 by a few instructions; empty if they
 /// do, with `side` filled.
 static std::string planElement(SidePlan &side, const BlockWork &work) {
@@ -222,8 +276,15 @@ static std::string planElement(SidePlan &side, const BlockWork &work) {
     planMovedE4M3(element);
   else if (codes && isa<Float8E5M2Type>(codes.getValue()))
     element.kind = StoredElement::Kind::E5M2;
+  else if (codes && isa<Float4E2M1FNType>(codes.getValue()))
+    planE2M1(element);
+  else if (attr && isa<CodebookAttr>(attr.getCodes()) &&
+           format.getCodeBits() == 4)
+    planTable(element, cast<FormatAttr>(format.resolve(side.getChannels()))
+                           .getCodebookValues());
   else
-    return "codes other than integers and floats of 8 bits";
+    return "codes other than integers, floats of 4 and 8 bits, and numbers of "
+           "a codebook of 4 bits";
   if (layout.parts.size() != 1 || layout.parts.front().bits > 8 ||
       !llvm::isPowerOf2_32(layout.parts.front().bits) ||
       layout.parts.front().bits == 1)
@@ -355,16 +416,19 @@ int64_t BlockPlan::getQuadPlace(int64_t quad) const {
   return std::max(getRingBytes(), merge) + quad * kQuadBytes;
 }
 
-/// Whether codes of f8E4M3FN become f16 by moving their bits.
-static bool movesCodes(const SidePlan &side) {
-  return side.element.kind == StoredElement::Kind::MovedFloat &&
-         side.element.bits == 8;
+/// Whether the instructions for a step of 64 tokens do not fit their cache.
+static bool takesManyInstructions(const SidePlan &side) {
+  return side.element.kind == StoredElement::Kind::MovedFloat ||
+         side.element.kind == StoredElement::Kind::Table;
 }
 
 bool BlockPlan::movesFP8() const {
   return !convertsFP8 &&
          llvm::any_of(ArrayRef({&key, &value}), [](const SidePlan *side) {
-           return movesCodes(*side) || side->hasE4M3Scales();
+           bool movesCodes =
+               side->element.kind == StoredElement::Kind::MovedFloat &&
+               side->element.bits == 8;
+           return movesCodes || side->hasE4M3Scales();
          });
 }
 
@@ -419,8 +483,7 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   // Exact windows are short, and their rings are not to keep other blocks away.
   if (isWindow(key) || isWindow(value))
     return {16, 32, 64};
-  // A step's instructions are to fit their cache.
-  if (movesCodes(key) || movesCodes(value))
+  if (takesManyInstructions(key) || takesManyInstructions(value))
     return {32, 16, 64};
   // The scores of a step are in registers, of all tiles.
   constexpr int64_t kMostRegisters = 56;

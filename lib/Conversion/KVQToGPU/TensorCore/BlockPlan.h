@@ -45,6 +45,9 @@ struct StoredElement {
     E5M2,
     /// Floats whose sign and magnitude are moved to where f16s have them.
     MovedFloat,
+    /// Codes of 4 bits, each of which stands for a number of a table, as pairs
+    /// of neighbours.
+    Table,
     /// f16 and bf16 themselves.
     Half,
     BFloat
@@ -64,6 +67,8 @@ struct StoredElement {
   /// values are of what is summed then.
   unsigned mantissaBits = 0;
   double multiplier = 1, unit = 1;
+  /// The f16s that codes stand for, as bits.
+  std::array<uint16_t, 16> table = {};
 
   bool isExact() const { return kind == Kind::Half || kind == Kind::BFloat; }
   bool isBFloat() const { return kind == Kind::BFloat; }
@@ -78,6 +83,7 @@ struct StoredElement {
       return {pair, pair + 2};
     case Kind::E4M3:
     case Kind::E5M2:
+    case Kind::Table:
       return {2 * pair, 2 * pair + 1};
     case Kind::Half:
     case Kind::BFloat:

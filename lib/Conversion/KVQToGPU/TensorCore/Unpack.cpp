@@ -110,6 +110,8 @@ std::array<Value, 2> BlockEmitter::unpackPlane(const StoredElement &element,
     return {moveFloats(w, element, word, firstBit),
             moveFloats(w, element, word, firstBit + 8)};
   }
+  case StoredElement::Kind::Table:
+    return lookUpPairs(element, word, plane);
   case StoredElement::Kind::Integer:
     break;
   }

@@ -101,6 +101,10 @@ Value WarpBuilder::shiftRight(Value lhs, Value bits) {
   return builder.createOrFold<arith::ShRUIOp>(loc, lhs, bits);
 }
 
+Value WarpBuilder::bitXor(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::XOrIOp>(loc, lhs, rhs);
+}
+
 Value WarpBuilder::shiftRight(Value lhs, int64_t bits) {
   if (bits == 0)
     return lhs;
@@ -313,8 +317,12 @@ Value WarpBuilder::readBlock() {
 }
 
 Value WarpBuilder::permuteBytes(Value low, Value high, uint32_t selector) {
+  return permuteBytes(low, high, i32(selector));
+}
+
+Value WarpBuilder::permuteBytes(Value low, Value high, Value selector) {
   return NVVM::PermuteOp::create(builder, loc, builder.getI32Type(), low, high,
-                                 i32(selector), NVVM::PermuteMode::DEFAULT);
+                                 selector, NVVM::PermuteMode::DEFAULT);
 }
 
 Value WarpBuilder::toHalf2(Value word) {

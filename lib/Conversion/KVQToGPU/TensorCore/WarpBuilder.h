@@ -52,6 +52,7 @@ public:
   Value remUnsigned(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, Value rhs);
+  Value bitXor(Value lhs, Value rhs);
   Value shiftLeft(Value lhs, int64_t bits);
   Value shiftRight(Value lhs, int64_t bits);
   Value shiftRight(Value lhs, Value bits);
@@ -110,6 +111,7 @@ public:
   /// Byte i of the result is that byte of `low`, bytes 0 to 3, and `high`, 4 to
   /// 7, that nibble i of `selector` names.
   Value permuteBytes(Value low, Value high, uint32_t selector);
+  Value permuteBytes(Value low, Value high, Value selector);
   Value toHalf2(Value word);
   /// The f16s of bytes 0 and 1, or 2 and 3, of e4m3.
   Value convertE4M3(Value word, int64_t pair);
