@@ -50,6 +50,20 @@ static LogicalResult verifySide(BlockAttentionOp op, StringRef name,
   return diag;
 }
 
+/// That a mask on buffers has the elements of a row side by side.
+static LogicalResult verifyMaskBuffer(BlockAttentionOp op) {
+  auto type = op.getMask() ? dyn_cast<MemRefType>(op.getMask().getType())
+                           : MemRefType();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!type || (succeeded(type.getStridesAndOffset(strides, offset)) &&
+                strides.back() == 1))
+    return success();
+  return op.emitOpError("expected a mask in which the elements of tokens lie "
+                        "together, got ")
+         << type;
+}
+
 LogicalResult BlockAttentionOp::verify() {
   auto query = cast<ShapedType>(getQuery().getType());
   auto acc = cast<ShapedType>(getAcc().getType());
@@ -62,12 +76,15 @@ LogicalResult BlockAttentionOp::verify() {
   if (acc.getShape() != ArrayRef(accShape))
     return emitOpError("expected an accumulator of ")
            << rows << " x " << value.getHeadDim() << ", got " << acc;
-  for (Value state : {getMax(), getSum(), getSlopes()})
-    if (state && cast<ShapedType>(state.getType()).getDimSize(0) != rows)
-      return emitOpError("expected a maximum, a sum and slopes for ")
-             << rows << " rows, got " << state.getType();
+  for (Value perRow : {getMax(), getSum(), getBias(), getSlopes()})
+    if (perRow && cast<ShapedType>(perRow.getType()).getDimSize(0) != rows)
+      return emitOpError("expected a maximum, a sum, a bias and slopes for ")
+             << rows << " rows, got " << perRow.getType();
   if (failed(verifyQueryTokens(*this, rows, getQueryTokens(), getWindowAttr(),
                                getWindowFirstAttr())))
+    return failure();
+  if (failed(verifyRowMask(*this, getMask(), rows, getQueryTokens())) ||
+      failed(verifyMaskBuffer(*this)))
     return failure();
   if (bool needsPosition = getSlopes() || hidesByPosition();
       needsPosition != bool(getPosition()))

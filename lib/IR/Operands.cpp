@@ -87,6 +87,21 @@ LogicalResult kvq::verifyQueryTokens(Operation *op, int64_t rows,
   return success();
 }
 
+LogicalResult kvq::verifyRowMask(Operation *op, Value mask, int64_t rows,
+                                 int64_t queryTokens) {
+  if (!mask)
+    return success();
+  auto type = cast<ShapedType>(mask.getType());
+  int64_t heads = rows / queryTokens;
+  if (type.getRank() == 3 &&
+      (type.getDimSize(0) == 1 || type.getDimSize(0) == heads) &&
+      type.getDimSize(1) <= queryTokens)
+    return success();
+  return op->emitOpError("expected a mask of 1 or ")
+         << heads << " heads x at most " << queryTokens
+         << " query tokens x tokens, got " << type;
+}
+
 LogicalResult kvq::verifyQueryCodes(Operation *op, TypeAttr queryCodes,
                                     CacheType key, CacheType value) {
   if (!queryCodes)

@@ -43,6 +43,11 @@ LogicalResult verifyQueryTokens(Operation *op, int64_t rows,
                                 int64_t queryTokens, IntegerAttr window,
                                 IntegerAttr windowFirst);
 
+/// A mask, if there is one, is for one head or all those that rows are of, and
+/// for no more query tokens than these have.
+LogicalResult verifyRowMask(Operation *op, Value mask, int64_t rows,
+                            int64_t queryTokens);
+
 /// `query_codes`, if given, is i8 or i16 and goes with integer codes on one
 /// side at least, or f8E4M3FN with floats of 8 bits; null caches are not known
 /// yet.

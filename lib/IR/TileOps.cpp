@@ -79,16 +79,8 @@ LogicalResult PartialAttentionOp::verify() {
              << name << " for " << rows << " rows, got " << perRow.getType();
   if (failed(verifyPositions(*this, rows)))
     return failure();
-  if (Value mask = getMask()) {
-    auto type = cast<RankedTensorType>(mask.getType());
-    int64_t queryTokens = getQueryTokens(), heads = rows / queryTokens;
-    if (type.getRank() != 3 ||
-        (type.getDimSize(0) != 1 && type.getDimSize(0) != heads) ||
-        type.getDimSize(1) > queryTokens)
-      return emitOpError("expected a mask of 1 or ")
-             << heads << " heads x at most " << queryTokens
-             << " query tokens x tokens, got " << type;
-  }
+  if (failed(verifyRowMask(*this, getMask(), rows, getQueryTokens())))
+    return failure();
   for (auto [init, result] : llvm::zip_equal(getDpsInits(), getResults()))
     if (init.getType() != result.getType())
       return emitOpError("expected a result of type ")

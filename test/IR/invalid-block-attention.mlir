@@ -61,7 +61,7 @@ func.func @pages(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
 !c = !kvq.cache<1x2x128x64xf16, #i8>
 
 func.func @state(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<3xf32>) {
-  // expected-error @below {{expected a maximum, a sum and slopes for 4 rows, got 'memref<3xf32>'}}
+  // expected-error @below {{expected a maximum, a sum, a bias and slopes for 4 rows, got 'memref<3xf32>'}}
   kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
       at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<3xf32>, memref<3xf32>)
       {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
@@ -108,5 +108,65 @@ func.func @floats_with_integers(%q: memref<4x64xf32>, %c: !c, %i: index, %m: mem
       at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
       {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
        value_region = #kvq.region<codes>, shared_bytes = 65536, query_codes = f8E4M3FN}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @bias(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>, %b: memref<3xf32>) {
+  // expected-error @below {{expected a maximum, a sum, a bias and slopes for 4 rows, got 'memref<3xf32>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] bias(%b : memref<3xf32>)
+      outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, query_tokens = 2}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @mask_of_heads(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>, %b: memref<3x2x?xi8>) {
+  // expected-error @below {{expected a mask of 1 or 2 heads x at most 2 query tokens x tokens, got 'memref<3x2x?xi8>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] mask(%b : memref<3x2x?xi8>)
+      outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, query_tokens = 2}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @mask_of_query_tokens(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>, %b: memref<1x3x?xi8>) {
+  // expected-error @below {{expected a mask of 1 or 2 heads x at most 2 query tokens x tokens, got 'memref<1x3x?xi8>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] mask(%b : memref<1x3x?xi8>)
+      outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, query_tokens = 2}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @mask_by_token(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>, %b: memref<1x2x?xf16, strided<[?, ?, ?]>>) {
+  // expected-error @below {{expected a mask in which the elements of tokens lie together, got 'memref<1x2x?xf16, strided<[?, ?, ?]>>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] mask(%b : memref<1x2x?xf16, strided<[?, ?, ?]>>)
+      outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, query_tokens = 2}
   return
 }

@@ -11,7 +11,7 @@ from kvq_mlir import reference
 from kvq_mlir.ir import attention as attention_ir
 from kvq_mlir.metrics import relative_l2
 
-NAMES = ("causal", "positions", "slopes", "softcap", "window")
+NAMES = ("causal", "positions", "mask", "slopes", "softcap", "window")
 
 
 @pytest.mark.parametrize("case", range(8))

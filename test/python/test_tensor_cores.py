@@ -80,7 +80,7 @@ FRAGMENTS = {
 }
 VALUE_FORMATS = FORMATS | FRAGMENTS
 WINDOWS = ({}, {}, {"exact_first": 3}, {"recent": 20}, {"recent": 33, "exact_first": 5})
-NAMES = ("causal", "positions", "slopes", "sinks", "softcap", "window")
+NAMES = ("causal", "positions", "mask", "slopes", "sinks", "softcap", "window")
 
 
 def maps(text, chip):

@@ -177,7 +177,8 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     codes of f8E4M3FN become f16 by moving their bits, for chips that do not convert them.
 
     Errors: as of `kvq.partial_attention`; keys or values that are neither a cache nor
-    the components of one; results without tensors or tensors without results;
+    the components of one; a mask whose elements of tokens that follow each other do
+    not, as a buffer; results without tensors or tensors without results;
     `query_codes` of integers.
   }];
   let arguments = (ins
@@ -193,8 +194,10 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     AnyTypeOf<[2DTensorOf<[F32]>, MemRefRankOf<[F32], [2]>]>:$acc,
     AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>:$max,
     AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>:$sum,
+    Optional<AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>>:$bias,
     Optional<AnyTypeOf<[1DTensorOf<[F32]>, MemRefRankOf<[F32], [1]>]>>:$slopes,
     Optional<Index>:$position,
+    Optional<AnyTypeOf<[KVQ_MaskTensor, MemRefRankOf<[F16, BF16, F32, I8], [3]>]>>:$mask,
     TypeAttrOf<KVQ_CacheType>:$key_type,
     TypeAttrOf<KVQ_CacheType>:$value_type,
     KVQ_TokenRegionAttr:$key_region,
@@ -214,8 +217,10 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     `at` `[` $batch `,` $head `]` `tokens` `[` $begin `to` $end `]`
     (`key_pages` `(` $keyPages^ `:` type($keyPages) `)`)?
     (`value_pages` `(` $valuePages^ `:` type($valuePages) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
     (`position` `[` $position^ `]`)?
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
     `outs` `(` $acc `,` $max `,` $sum `:`
       type($acc) `,` type($max) `,` type($sum) `)`
     attr-dict (`->` type($results)^)?

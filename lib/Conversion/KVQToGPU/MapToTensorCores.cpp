@@ -33,10 +33,6 @@ static bool asksForFP8(PartialAttentionOp op) {
 
 /// Why the op's variant is not for tensor cores; empty if it is.
 static std::string whyNotVariant(PartialAttentionOp op) {
-  if (op.getMask())
-    return "it has a mask";
-  if (op.getBias())
-    return "its scores have a bias";
   if (op.getCos())
     return "it turns keys by RoPE";
   if (op.getValueChannels())
@@ -57,8 +53,8 @@ static Value getFirstState(Value state) {
 }
 
 /// What the kernel of `op` holds from one region to the next: rows of queries,
-/// states, and slopes. Scratch of other regions lies where rings are at other
-/// times.
+/// states, biases and slopes. Scratch of other regions lies where rings are at
+/// other times.
 static int64_t getHeldBytes(PartialAttentionOp op) {
   Operation *kernel = op->getParentOfType<scf::ForallOp>();
   if (!kernel)
@@ -72,8 +68,9 @@ static int64_t getHeldBytes(PartialAttentionOp op) {
   });
   auto addInputs = [&](auto attention) {
     held.insert(attention.getQuery());
-    if (Value slopes = attention.getSlopes())
-      held.insert(slopes);
+    for (Value perRow : {attention.getBias(), attention.getSlopes()})
+      if (perRow)
+        held.insert(perRow);
   };
   kernel->walk([&](PartialAttentionOp other) { addInputs(other); });
   kernel->walk([&](BlockAttentionOp other) { addInputs(other); });
@@ -114,11 +111,11 @@ static void replace(RewriterBase &rewriter, PartialAttentionOp op,
       rewriter, op.getLoc(), op.getResultTypes(), op.getQuery(), op.getKey(),
       op.getValue(), op.getBatch(), op.getHead(), op.getBegin(), op.getEnd(),
       op.getKeyPages(), op.getValuePages(), op.getAcc(), op.getMax(),
-      op.getSum(), op.getSlopes(), op.getPosition(), op.getKey().getType(),
-      op.getValue().getType(), *op.getKeyRegion(), *op.getValueRegion(),
-      sharedBytes, op.getSoftcapAttr(), op.getQueryTokens(), op.getCausal(),
-      op.getWindowAttr(), op.getWindowFirstAttr(), op.getQueryCodesAttr(),
-      movesFP8);
+      op.getSum(), op.getBias(), op.getSlopes(), op.getPosition(), op.getMask(),
+      op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
+      *op.getValueRegion(), sharedBytes, op.getSoftcapAttr(),
+      op.getQueryTokens(), op.getCausal(), op.getWindowAttr(),
+      op.getWindowFirstAttr(), op.getQueryCodesAttr(), movesFP8);
   rewriter.replaceOp(op, block);
 }
 

@@ -182,15 +182,64 @@ func.func @zeros(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index,
 #i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
 !c = !kvq.cache<1x8x?x128xf16, #i8>
 
+// Each query head and token has a row of it.
+
 // CHECK-LABEL: func.func @mask(
-// CHECK:         kvq.partial_attention
-// REMARK: Reason="it has a mask", Remark="attention is not for tensor cores"
-func.func @mask(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index, %mask: tensor<1x1x?xf16>,
+// CHECK:         kvq.block_attention
+// CHECK-SAME:      mask(%{{.*}} : tensor<2x?x?xf16>)
+// CHECK-SAME:      query_tokens = 2
+func.func @mask(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index, %mask: tensor<2x?x?xf16>,
                 %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
     -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
   %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
-      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo] mask(%mask : tensor<1x1x?xf16>)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo] mask(%mask : tensor<2x?x?xf16>)
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {query_tokens = 2}
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#centred = #kvq.format<codes = i8, group = [1, *], scale = f16, center = f16>
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!kc = !kvq.cache<1x8x?x128xf16, #centred, recent = 32>
+!vc = !kvq.cache<1x8x?x128xf16, #i8>
+
+// The query times the mean of keys, for their codes alone.
+
+// CHECK-LABEL: func.func @means(
+// CHECK:         %[[BIAS:.*]] = linalg.generic
+// CHECK:         kvq.block_attention
+// CHECK-SAME:      bias(%[[BIAS]] : tensor<4xf32>)
+// CHECK-SAME:      key_region = #kvq.region<codes>
+// CHECK:         kvq.block_attention
+// CHECK-NOT:       bias
+// CHECK-SAME:      key_region = #kvq.region<recent>
+func.func @means(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: index, %hi: index,
+                 %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %k, %v : tensor<4x128xf32>, !kc, !vc)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
       outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
       -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
   return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, 64], scale = f16>
+!c = !kvq.cache<1x8x?x128xf16, #i8>
+
+// CHECK-LABEL: func.func @value_channels(
+// CHECK:         kvq.partial_attention
+// REMARK: Reason="its values are among the channels of keys", Remark="attention is not for tensor cores"
+func.func @value_channels(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index,
+                          %acc: tensor<4x64xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>)
+      {value_channels = array<i64: 0, 64>}
+      -> tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -159,12 +159,12 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
     this->isolateGroups(tile, state.getValueSlot());
   };
   IsolateGroups isolate;
-  if (plan.sumsGroupsInRows())
+  if (isolatesGroups())
     isolate = isolateGroups;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
     probabilities.push_back(
         emitSoftmax(tile, step.kind, of, getScales, isolate));
-  emitValues(state, probabilities);
+  emitMaskedValues(state, step, probabilities);
   return state;
 }
 
@@ -245,6 +245,9 @@ void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
   SmallVector<Scores> scores(tiles.size());
   addScores(scores, state, part, queries, loadGuardedScales(key, part, 0, 2),
             0);
+  if (op.getMask())
+    for (auto [of, mask] : llvm::zip_equal(scores, loadMask(part)))
+      applyMask(of, mask);
   for (auto [tile, of] : llvm::zip_equal(tiles, scores))
     hideScores(tile, of, part.begin);
   TokenScales scales = loadGuardedScales(value, part, 0, 2);
@@ -425,12 +428,19 @@ ColumnTile BlockEmitter::createTile(Value firstRow) {
   if (!plan.key.foldsIntoQuery())
     tile.query = buildQuery(firstRow, /*step=*/nullptr);
   setVisibleTokens(tile);
-  if (Value ofRows = op.getSlopes())
-    for (int64_t column = 0; column != 2; ++column) {
-      Value row = w.toIndex(getColumnRow(tile, column));
-      tile.slopes[column] =
-          memref::LoadOp::create(w.builder, w.loc, ofRows, ValueRange{row});
-    }
+  for (int64_t column = 0; column != 2; ++column) {
+    Value row = getColumnRow(tile, column);
+    auto loadOfRow = [&](Value ofRows) -> Value {
+      if (!ofRows)
+        return {};
+      return memref::LoadOp::create(w.builder, w.loc, ofRows,
+                                    ValueRange{w.toIndex(row)});
+    };
+    tile.biases[column] = loadOfRow(op.getBias());
+    tile.slopes[column] = loadOfRow(op.getSlopes());
+    if (op.getMask())
+      tile.maskRows[column] = locateMaskRow(row);
+  }
   return tile;
 }
 

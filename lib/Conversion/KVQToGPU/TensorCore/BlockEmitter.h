@@ -126,7 +126,10 @@ struct ColumnTile {
   Value firstRow;
   /// Where scales of keys are not folded into it.
   QueryColumns query;
-  PerColumn slopes;
+  PerColumn biases, slopes;
+  /// Of a mask the i64 addresses of each column's elements for tokens from 0
+  /// on.
+  PerColumn maskRows;
   /// The position of each column's query token, and the tokens it sees.
   PerColumn positions;
   std::array<TokenRange, 2> visible;
@@ -215,8 +218,13 @@ private:
   struct ProductPart {
     Value stepBegin;
     TokenRange tokens;
+    /// Of a mask that is to hide tokens, too, the i64 address of its row.
+    Value maskRow;
     SmallVector<PerColumn> columns;
   };
+
+  /// Elements of a mask, as they are stored, for each of a lane's tokens.
+  using MaskElements = SmallVector<PerColumn>;
 
   // BlockAttention.cpp: the whole.
   void locate(Value ofBatch, Value ofHead);
@@ -381,10 +389,24 @@ private:
   FragmentC finishScores(const ColumnTile &tile, const PerColumn &shift,
                          const QueryColumns &columns, ArrayRef<FragmentC> dots,
                          const TokenScales &of, Value begin, int64_t fragment);
+  bool changesScores();
   Value applyVariants(const ColumnTile &tile, Value score, int64_t token,
                       int64_t column, Value begin);
   Value getToken(Value begin, int64_t laneToken);
   void hideScores(const ColumnTile &tile, Scores &scores, Value begin);
+
+  // Mask.cpp: what a mask makes of scores.
+  Value locateMaskRow(Value row);
+  SmallVector<MaskElements> loadMask(const Step &step);
+  MaskElements loadMaskOfTile(const ColumnTile &tile, const Step &step);
+  Value loadMaskAt(Value maskRow, Value token);
+  Value hides(Value maskElement);
+  void applyMask(Scores &scores, const MaskElements &mask);
+  Value holdNoNumbers(Value slot, int64_t fragments);
+  void emitValuesByRow(WarpState &state, const Step &step,
+                       ArrayRef<ScaledProbabilities> probabilities);
+  void emitMaskedValues(WarpState &state, const Step &step,
+                        ArrayRef<ScaledProbabilities> probabilities);
 
   // Softmax.cpp: scores to probabilities.
   ScaledProbabilities emitSoftmax(ColumnState &state, StepKind kind,
@@ -397,14 +419,19 @@ private:
                                          const Scores &probabilities,
                                          const PerToken &scales,
                                          ArrayRef<FragmentC> areSeen);
+  Value keepSeen(Value pair, Value isFirstSeen, Value isSecondSeen);
   Weights packWeights(const FragmentC &p);
   Weights scalePairs(Weights weights, const PerToken &scales, int64_t fragment,
                      int64_t group);
   /// Whether probabilities of whole steps are multiplied by scales only when
-  /// they are with values, which the scales come with.
+  /// they are with values, which the scales come with. Under a mask scales that
+  /// are no numbers may be those of hidden tokens.
   bool scalesWhenMultiplied() {
-    return plan.value.copiesScales && plan.scalesValuesInPairs();
+    return plan.value.copiesScales && plan.scalesValuesInPairs() &&
+           !op.getMask();
   }
+  /// Whether scales that are no numbers are kept from other groups in the slot.
+  bool isolatesGroups() { return plan.sumsGroupsInRows() && !op.getMask(); }
   Value buildMaxScale(const PerToken &scales);
   double getLeastLog2Scale() const;
   double getLog2Target() const;
@@ -413,6 +440,8 @@ private:
   void addSums(ColumnState &state, const Scores &probabilities,
                const PerToken &zeros, ArrayRef<FragmentC> areSeen);
   Value isSeen(Value score);
+  double getHiddenScore();
+  Scores addShift(const ColumnState &state, const Scores &scores);
   PerColumn rescale(ColumnState &state, const Scores &scores,
                     const PerToken &scales, bool areFinite);
 

@@ -20,7 +20,12 @@ Value BlockEmitter::getToken(Value stepBegin, int64_t laneToken) {
   return w.add(first, plan.getTokenOffset(laneToken));
 }
 
-/// What variants make of a score, before the shift.
+/// Whether variants make other scores of sums of products and biases.
+bool BlockEmitter::changesScores() {
+  return op.getSoftcap() || op.getSlopes() || op.getMask();
+}
+
+/// What variants make of a score, before the mask and the shift.
 Value BlockEmitter::applyVariants(const ColumnTile &tile, Value score,
                                   int64_t token, int64_t column,
                                   Value stepBegin) {
@@ -88,7 +93,8 @@ BlockEmitter::emitDots(Value slot, ArrayRef<QueryColumns> queries,
   return dots;
 }
 
-/// The shifted scores of 16 tokens. `of` are the scales of the lane's two.
+/// The scores of 16 tokens, shifted unless there is a mask. `of` are the scales
+/// of the lane's two.
 FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
                                      const PerColumn &shift,
                                      const QueryColumns &columns,
@@ -101,8 +107,10 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
   for (int64_t i = 0; i != 4; ++i) {
     int64_t h = i / 2, column = i % 2;
     // Products are added to the shift where nothing comes between.
-    bool isPlain = !op.getSoftcap() && !op.getSlopes();
+    bool isPlain = !changesScores();
     Value score = isPlain ? shift[column] : Value();
+    if (Value bias = tile.biases[column])
+      score = score ? w.fadd(score, bias) : bias;
     // What all tokens of the step have in common is added once.
     if (isPlain && columns.zeros[column])
       score = w.fadd(score, columns.zeros[column]);
@@ -128,9 +136,9 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
     if (!isPlain && columns.zeros[column])
       score = w.fadd(score, columns.zeros[column]);
     if (!isPlain)
-      score = w.fadd(
-          applyVariants(tile, score, 2 * fragment + h, column, stepBegin),
-          shift[column]);
+      score = applyVariants(tile, score, 2 * fragment + h, column, stepBegin);
+    if (!isPlain && !op.getMask())
+      score = w.fadd(score, shift[column]);
     finished[i] = score;
   }
   return finished;
@@ -141,13 +149,16 @@ SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const WarpState &state,
                                                       const Step &step,
                                                       int64_t span) {
   // Between fragments of a partial step the shift is replaced.
-  bool beginsWithShift =
-      step.kind == StepKind::Whole && !op.getSoftcap() && !op.getSlopes();
+  bool beginsWithShift = step.kind == StepKind::Whole && !changesScores();
   SmallVector<QueryColumns, 1> queries;
   for (auto [i, tile, of] : llvm::enumerate(tiles, state.tiles)) {
+    PerColumn first = of.shift;
+    for (auto [shift, bias] : llvm::zip_equal(first, tile.biases))
+      if (bias)
+        shift = w.fadd(shift, bias);
     if (plan.scalesQueryInPairs())
       queries.push_back(scaleQueryPairs(loadKeyScales(state, step, span),
-                                        beginsWithShift ? &of.shift : nullptr));
+                                        beginsWithShift ? &first : nullptr));
     else if (plan.key.foldsIntoQuery())
       queries.push_back(buildQuery(tile.firstRow, &step));
     else
@@ -158,7 +169,7 @@ SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const WarpState &state,
   return queries;
 }
 
-/// Adds the shifted scores of a fragment to those of each tile. `of` are the
+/// Adds the scores of a fragment, as above, to those of each tile. `of` are the
 /// scales of the lane's two tokens.
 void BlockEmitter::addScores(SmallVectorImpl<Scores> &scores,
                              const WarpState &state, const Step &step,
@@ -170,7 +181,7 @@ void BlockEmitter::addScores(SmallVectorImpl<Scores> &scores,
                                      dots[i], of, step.begin, fragment));
 }
 
-/// The shifted scores of a whole step, of each tile.
+/// The scores of a whole step, of each tile; shifted unless there is a mask.
 SmallVector<BlockEmitter::Scores>
 BlockEmitter::emitScores(const WarpState &state, const Step &step) {
   TokenScales whole = loadScales(key, step);
@@ -178,6 +189,9 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
   };
+  SmallVector<MaskElements> mask;
+  if (op.getMask())
+    mask = loadMask(step);
   SmallVector<Scores> scores(tiles.size());
   SmallVector<QueryColumns, 1> queries;
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
@@ -194,12 +208,10 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
       of = loadCopiedScales(key, state.getKeySlot(), fragment);
     addScores(scores, state, step, queries, of, fragment);
   }
+  for (auto [of, elements] : llvm::zip(scores, mask))
+    applyMask(of, elements);
   return scores;
 }
-
-/// Stands for minus infinity: exp2 of it is 0, and differences of two are no
-/// NaN.
-static constexpr double kHidden = -1e30;
 
 /// Makes the scores of hidden tokens such that they do not count.
 void BlockEmitter::hideScores(const ColumnTile &tile, Scores &scores,
@@ -207,6 +219,7 @@ void BlockEmitter::hideScores(const ColumnTile &tile, Scores &scores,
   for (auto [fragment, of] : llvm::enumerate(scores))
     for (auto [i, score] : llvm::enumerate(of)) {
       Value token = getToken(stepBegin, 2 * fragment + i / 2);
-      score = w.select(sees(tile.visible[i % 2], token), score, w.f32(kHidden));
+      score = w.select(sees(tile.visible[i % 2], token), score,
+                       w.f32(getHiddenScore()));
     }
 }

@@ -20,6 +20,7 @@
 #include "BlockEmitter.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -39,17 +40,34 @@ double BlockEmitter::getLeastLog2Scale() const {
   return plan.scalesValuesInPairs() ? 0 : -60;
 }
 
-/// Below it a score is that of a hidden token (see Scores.cpp).
-static constexpr double kLeastScore = -1e29;
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The score of a hidden token: exp2 of it is 0. Without a mask it stands for
+/// minus infinity, so that differences of two are no NaN. With one, scores have
+/// no shift yet, and those of tokens that are seen may be as low as an f32
+/// goes.
+double BlockEmitter::getHiddenScore() {
+  return op.getMask() ? -kInfinity : -1e30;
+}
 
 /// Whether a score is not that of a hidden token.
 Value BlockEmitter::isSeen(Value score) {
-  return w.isGreater(score, w.f32(kLeastScore));
+  return w.isGreater(score, w.f32(op.getMask() ? -kInfinity : -1e29));
+}
+
+/// Scores that come without the shift with that of their columns.
+BlockEmitter::Scores BlockEmitter::addShift(const ColumnState &state,
+                                            const Scores &scores) {
+  Scores shifted(scores);
+  for (FragmentC &fragment : shifted)
+    for (auto [i, score] : llvm::enumerate(fragment))
+      score = w.fadd(score, state.shift[i % 2]);
+  return shifted;
 }
 
 /// The probabilities of 16 tokens times a group's scales. A hidden token's may
-/// be NaN, if it is another column's to see: `areSeen` is empty where all see
-/// the same.
+/// be NaN, if it is another column's to see or hidden by a mask: `areSeen` is
+/// empty where all see the same.
 FragmentC BlockEmitter::scaleFragment(const FragmentC &p,
                                       const PerToken &scales, int64_t fragment,
                                       int64_t group,
@@ -84,17 +102,30 @@ BlockEmitter::Weights BlockEmitter::scalePairs(Weights weights,
   return weights;
 }
 
+/// A pair of f16, with zeros for what is not seen.
+Value BlockEmitter::keepSeen(Value pair, Value isFirstSeen,
+                             Value isSecondSeen) {
+  Value first = w.select(isFirstSeen, w.i32(0xffff), w.i32(0));
+  Value second = w.select(isSecondSeen, w.i32(int32_t(0xffff0000)), w.i32(0));
+  return w.toHalf2(w.bitAnd(w.toWord(pair), w.add(first, second)));
+}
+
 /// What is multiplied with the values. `areSeen` as above.
 BlockEmitter::ScaledProbabilities BlockEmitter::scaleProbabilities(
     ColumnState &state, const Scores &probabilities, const PerToken &scales,
     ArrayRef<FragmentC> areSeen) {
-  bool isInPairs = plan.scalesValuesInPairs() && areSeen.empty();
+  bool isInPairs =
+      plan.scalesValuesInPairs() && (areSeen.empty() || op.getMask());
   ScaledProbabilities result;
   result.groups.resize(plan.value.groups);
   for (auto [group, ofGroup] : llvm::enumerate(result.groups))
     for (auto [f, p] : llvm::enumerate(probabilities)) {
       if (isInPairs) {
-        ofGroup.push_back(scalePairs(packWeights(p), scales, f, group));
+        Weights weights = scalePairs(packWeights(p), scales, f, group);
+        if (!areSeen.empty())
+          for (auto [h, pair] : llvm::enumerate(weights.front()))
+            pair = keepSeen(pair, areSeen[f][2 * h], areSeen[f][2 * h + 1]);
+        ofGroup.push_back(weights);
         continue;
       }
       FragmentC scaled = scaleFragment(p, scales, f, group, areSeen);
@@ -160,8 +191,8 @@ static Value buildMaxFiniteScale(WarpBuilder &w, ArrayRef<Value> scales,
   return buildMax(w, finite);
 }
 
-/// Replaces the shift of columns where that is called for, and returns what is
-/// to be subtracted from the scores of the step.
+/// Replaces the shift of columns where that is called for, and returns by how
+/// much it is less.
 PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
                                 const PerToken &scales, bool areFinite) {
   // The base-2 logarithm of each token's largest scale.
@@ -169,7 +200,8 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
   for (ArrayRef<Value> of : scales)
     logs.push_back(w.fmax(w.log2(buildMaxFiniteScale(w, of, areFinite)),
                           w.f32(getLeastLog2Scale())));
-  PerColumn change, factor;
+  PerColumn change, next, factor;
+  Value target = w.f32(getLog2Target());
   for (int64_t column = 0; column != 2; ++column) {
     SmallVector<Value> products;
     for (auto [f, fragment] : llvm::enumerate(scores))
@@ -184,20 +216,28 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
     // A column that has seen no token takes the shift that fits, others only
     // replace one that is too large.
     Value isNew = w.isEqual(total, 0);
+    Value shift = state.shift[column];
+    Value shifted = op.getMask() ? w.fadd(largest, shift) : largest;
     Value isTooLarge =
-        w.isGreater(largest, w.f32(std::log2(getLimit(plan.value))));
+        w.isGreater(shifted, w.f32(std::log2(getLimit(plan.value))));
     Value applies =
         w.bothTrue(isSeen(largest), w.eitherTrue(isNew, isTooLarge));
-    change[column] =
-        w.select(applies, w.fsub(largest, w.f32(getLog2Target())), w.f32(0));
+    if (op.getMask()) {
+      next[column] = w.select(applies, w.fsub(target, largest), shift);
+      change[column] = w.fsub(shift, next[column]);
+    } else {
+      change[column] = w.select(applies, w.fsub(largest, target), w.f32(0));
+    }
     factor[column] = w.select(isNew, w.f32(1), w.exp2(w.fneg(change[column])));
   }
   auto multiply = [&](auto &values) {
     for (auto [i, value] : llvm::enumerate(values))
       value = w.fmul(value, factor[i % 2]);
   };
-  for (auto [shift, by] : llvm::zip_equal(state.shift, change))
-    shift = w.fsub(shift, by);
+  // Scores under a mask come without the shift, which may be so large that it
+  // leaves no digits of them: the next one does not follow from it.
+  for (auto [shift, by, to] : llvm::zip_equal(state.shift, change, next))
+    shift = op.getMask() ? to : w.fsub(shift, by);
   multiply(state.sum);
   for (PerColumn &sums : state.zeroSums)
     multiply(sums);
@@ -227,8 +267,7 @@ Value BlockEmitter::buildMaxScale(const PerToken &scales) {
     pairs.push_back(w.half2(std::exp2(getLeastLog2Scale())));
   for (size_t i = 0; i != flat.size(); i += 2)
     pairs.push_back(w.pair(flat[i], flat[i + 1]));
-  auto max =
-      plan.sumsGroupsInRows() ? &WarpBuilder::fmaxOrNaN : &WarpBuilder::fmax;
+  auto max = isolatesGroups() ? &WarpBuilder::fmaxOrNaN : &WarpBuilder::fmax;
   Value largest = buildMax(w, pairs, max);
   return (w.*max)(w.extend(w.extractElement(largest, 0)),
                   w.extend(w.extractElement(largest, 1)));
@@ -247,14 +286,24 @@ Value BlockEmitter::callsForRescaling(const ColumnState &state,
   if (!scales.empty())
     bound = w.fmul(bound, buildMaxScale(scales));
   Value limit = w.f32(getLimit(plan.value));
-  Value calls = plan.sumsGroupsInRows() ? w.exceeds(bound, limit)
-                                        : w.isGreater(bound, limit);
-  for (Value sum : state.sum)
-    calls = w.eitherTrue(calls, w.isEqual(sum, 0));
+  Value calls =
+      isolatesGroups() ? w.exceeds(bound, limit) : w.isGreater(bound, limit);
+  for (auto [column, sum] : llvm::enumerate(state.sum)) {
+    Value isNew = w.isEqual(sum, 0);
+    // Not in each step of which a mask hides all.
+    if (op.getMask()) {
+      SmallVector<Value> ofColumn;
+      for (const FragmentC &fragment : scores)
+        ofColumn.append({fragment[column], fragment[2 + column]});
+      isNew = w.bothTrue(isNew, isSeen(buildMax(w, ofColumn)));
+    }
+    calls = w.eitherTrue(calls, isNew);
+  }
   return w.anyLane(calls);
 }
 
 /// The probabilities times scales of a step, whose sums are added to the state.
+/// Scores are shifted unless there is a mask.
 BlockEmitter::ScaledProbabilities
 BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
                           LoadScales loadScales, IsolateGroups isolate) {
@@ -264,6 +313,9 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
       llvm::append_range(values, fragment);
     return values;
   };
+  Scores given(scores);
+  if (op.getMask())
+    scores = addShift(state, given);
   SmallVector<Value> unchanged = flatten(state, scores);
   SmallVector<Type> types(unchanged.size());
   for (auto [type, value] : llvm::zip_equal(types, unchanged))
@@ -272,8 +324,9 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
     ColumnState next = state;
     if (isolate)
       isolate(next);
-    PerColumn change =
-        rescale(next, scores, loadScales().scales, bool(isolate));
+    PerColumn change = rescale(next, given, loadScales().scales, bool(isolate));
+    if (op.getMask())
+      return flatten(next, addShift(next, given));
     Scores shifted(scores);
     for (FragmentC &fragment : shifted)
       for (auto [i, score] : llvm::enumerate(fragment))
@@ -287,7 +340,7 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
   state.unpack(ArrayRef(results).take_front(carried));
   ArrayRef<Value> rest = ArrayRef(results).drop_front(carried);
   Scores areSeen;
-  if (kind == StepKind::Partial && rowsDiffer())
+  if (op.getMask() || (kind == StepKind::Partial && rowsDiffer()))
     areSeen.resize(scores.size());
   for (auto [f, fragment] : llvm::enumerate(scores))
     for (auto [i, element] : llvm::enumerate(fragment)) {

@@ -41,8 +41,13 @@ std::array<Words, 2> BlockEmitter::loadValueWords(Value slot, int64_t fragment,
       Value row = w.add(w.mul(laneColumn, 2), e);
       Value token = w.add(w.mul(row, plan.getLaneTokens()),
                           plan.getTokenOffset(2 * fragment + h));
-      Value isSeen = sees(part->tokens, w.add(part->stepBegin, token));
-      mask = w.add(mask, w.select(isSeen, w.i32(0xffff << 16 * e), w.i32(0)));
+      token = w.add(part->stepBegin, token);
+      Value kept = w.select(sees(part->tokens, token), w.i32(0xffff << 16 * e),
+                            w.i32(0));
+      if (part->maskRow)
+        kept =
+            w.select(hides(loadMaskAt(part->maskRow, token)), w.i32(0), kept);
+      mask = w.add(mask, kept);
     }
     for (Value &word : ofHalf)
       word = w.bitAnd(word, mask);
@@ -161,6 +166,8 @@ void BlockEmitter::emitValues(WarpState &state,
 void BlockEmitter::emitPartialValues(
     WarpState &state, const Step &step,
     ArrayRef<ScaledProbabilities> probabilities) {
+  if (op.getMask())
+    return emitMaskedValues(state, step, probabilities);
   if (!rowsDiffer() || plan.value.element.kind == StoredElement::Kind::Integer)
     return emitValues(state, probabilities);
   int64_t queryTokens = op.getQueryTokens();
@@ -181,7 +188,7 @@ void BlockEmitter::emitPartialValues(
         inside.unpack(carried);
         Value row = w.add(tiles.front().firstRow, number);
         Value ofToken = w.add(position, w.remUnsigned(row, queryTokens));
-        ProductPart part = {step.begin, getVisible(ofToken), {}};
+        ProductPart part = {step.begin, getVisible(ofToken), {}, {}};
         for (const ColumnTile &tile : tiles) {
           PerColumn &areIn = part.columns.emplace_back();
           for (auto [of, isIn] : llvm::zip_equal(tile.positions, areIn))

@@ -244,6 +244,11 @@ Value WarpBuilder::isEqual(Value lhs, double rhs) {
                                f32(rhs));
 }
 
+Value WarpBuilder::isNaN(Value value) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, value,
+                               value);
+}
+
 Value WarpBuilder::extend(Value value) {
   if (value.getType().isF32())
     return value;

@@ -95,6 +95,7 @@ public:
   /// Whether each of a pair is neither infinite nor NaN.
   Value areFinite(Value pair);
   Value isEqual(Value lhs, double rhs);
+  Value isNaN(Value value);
   Value extend(Value value);
   /// Of a number of `type` as it is loaded: an unsigned integer, or a float, of
   /// 8 bits as these.
