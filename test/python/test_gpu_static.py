@@ -178,7 +178,16 @@ LIMITS = {
     "ui4, per channel of 32 tokens / i4, per token": (2.93, 3.65, 168),
     "ui4, per channel of 32 tokens / i4": (3.18, 4.05, 168),
     "i4": (2.93, 3.75, 168),
+    "codes = i8, group = [*, 1], scale = f32, range = static": (1.35, 1.6, 168),
+    "codes = f4E2M1FN, group = [1, *], scale = f16": (5.25, 6.2, 144),
 }
+# Formats of many instructions for a code.
+LONG_LOOPS = {
+    "codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32": (8.2, 9.4, 168),
+    "codes = f4E2M1FN, group = [1, 32], scale = f8E8M0FNU": (7.4, 8.5, 168),
+    "codes = #kvq.codebook<nf4>, group = [1, *], scale = f16": (7.9, 8.9, 168),
+}
+LIMITS |= LONG_LOOPS
 # Where an A100 takes others: it converts no floats of 8 bits.
 LIMITS_OF_A100 = {"f8E4M3FN, per token": (3.1, 3.6, 144)}
 BULK_LIMITS = {
@@ -200,7 +209,8 @@ def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
         hot, whole, registers = others.get(name, LIMITS[name])
         assert kernel["hot_per_32_bytes"] <= hot and kernel["whole_per_32_bytes"] <= whole, kernel
         assert kernel["spill_bytes"] == kernel["local_accesses"] == kernel["barriers"] == 0, kernel
-        assert kernel["registers"] <= registers and kernel["loop_bytes"] <= 16 * 1024, kernel
+        assert kernel["registers"] <= registers, kernel
+        assert kernel["loop_bytes"] <= (20 if name in LONG_LOOPS else 16) * 1024, kernel
         assert kernel["bytes_in_flight"] >= (64 if kernel["gpu"] == "H200" else 24) * 1024, kernel
         # The pages of keys and of values.
         assert kernel["narrow_loads"] == 2, kernel

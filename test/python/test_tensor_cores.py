@@ -134,7 +134,7 @@ def draw_parameters(rng, name):
             parameters["page"] = tokens * int(rng.integers(1, 3))
     elif rng.random() < 0.3:
         parameters["page"] = int(rng.choice([16, 32, 48, 64, 128]))
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and "heads =" not in KEY_FORMATS[name]:
         parameters["token_major"] = True
     return parameters
 

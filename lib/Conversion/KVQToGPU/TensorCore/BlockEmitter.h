@@ -314,9 +314,6 @@ private:
   std::array<Value, 2> unpackPlane(const StoredElement &element, Value word,
                                    int64_t plane);
   std::array<Value, 4> convertE4M3(Value word);
-  // Tables.cpp: codes of 4 bits to any f16s.
-  std::array<Value, 2> lookUpPairs(const StoredElement &element, Value word,
-                                   int64_t plane);
   /// A sum of products with elements, NaN if one of these is.
   Value exposeNaN(const StoredElement &element, Value sum);
   static double getOffset(const StoredElement &element, int64_t plane);
@@ -330,6 +327,10 @@ private:
   int64_t getScoreQuad(int64_t tile);
   void storeScoreInits();
   SmallVector<FragmentC> loadScoreInits(int64_t tile);
+
+  // Tables.cpp: codes of 4 bits to any f16s.
+  std::array<Value, 2> lookUpPairs(const StoredElement &element, Value word,
+                                   int64_t plane);
 
   // GivenScales.cpp: scales and zeros of all tokens.
   Value loadGroupElement(const SidePlan &plan, Value row, Type type,
