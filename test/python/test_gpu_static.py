@@ -212,8 +212,8 @@ def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
         assert kernel["registers"] <= registers, kernel
         assert kernel["loop_bytes"] <= (20 if name in LONG_LOOPS else 16) * 1024, kernel
         assert kernel["bytes_in_flight"] >= (64 if kernel["gpu"] == "H200" else 24) * 1024, kernel
-        # The pages of keys and of values.
-        assert kernel["narrow_loads"] == 2, kernel
+        # The pages of keys and of values, and the scales of a lane's four tokens, which are 8 bytes.
+        assert kernel["narrow_loads"] <= (2 if kernel["tokens"] >= 64 else 4), kernel
 
 
 @needs_ptxas

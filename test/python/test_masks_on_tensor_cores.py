@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from test_attention_variants import random_variant
-from test_blocks_of_tokens import damage, draw_blocks, is_number
-from test_emulated import check
+from test_blocks_of_tokens import damage, is_number
+from test_emulated import check, draw_device
 from test_rotation import oracle_given, random_given
 from test_tensor_cores import FORMATS, KEY_FORMATS, VALUE_FORMATS, Side, draw_pair, format_of, maps
 
@@ -66,7 +66,7 @@ def test_masks_are_within_bounds_of_the_oracle(names, rng):
     ratio, q_len = int(rng.choice([1, 2, 4, 8, 12])), int(rng.choice([1, 1, 2, 3]))
     lengths = [int(rng.choice([q_len, 64, 257, rng.integers(300, 1500)])) for _ in range(2)]
     k, v, q, variant = draw_case(rng, names, lengths, ratio, q_len)
-    device, splits, tile = draw_blocks(rng, names), int(rng.choice([1, 1, 3])), int(rng.choice([1, 2, 4]))
+    device, splits, tile = draw_device(rng), int(rng.choice([1, 1, 3])), int(rng.choice([1, 2, 4]))
     print(f"{splits=}, {tile=}, {device}")
     check(q, k, v, device, variant, splits=splits, query_tile=tile)
 
@@ -104,7 +104,7 @@ def test_only_rows_that_see_a_token_see_that_it_is_no_number(name, damaged, rng)
     damage(rng, sides[damaged].compiled, name, places, damaged == 0)
     variant = dict(mask=as_mask(rng, hidden), causal=bool(rng.random() < 0.3))
     q = rng.standard_normal((1, ratio, q_len, 128)).astype(np.float32)
-    device, tile, splits = draw_blocks(rng, names), int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 3]))
+    device, tile, splits = draw_device(rng), int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 3]))
     k, v = (side.compiled for side in sides)
     print(f"K {k.type}; V {v.type}; {q.shape}, {tokens=}, {places=}, {tile=}, {splits=}, {describe(variant['mask'])}, {device}")
     keys, values = (list(side.dequantize()[:, :, :tokens].astype(np.float64)) for side in (k, v))
@@ -128,7 +128,7 @@ def test_products_of_floats_of_8_bits(name, rng):
     hidden = rng.random((1, heads, 1, tokens)) < 0.3
     hidden[..., places] = rng.random((1, heads, 1, 1)) < 0.6
     q = rng.standard_normal((1, heads, 1, 128)).astype(np.float32)
-    mask, device = as_mask(rng, hidden), draw_blocks(rng, ("f8E4M3FN",))
+    mask, device = as_mask(rng, hidden), draw_device(rng)
     print(f"{tokens=}, {places=}, {describe(mask)}, {device}")
     keys, values = (list(side.compiled.dequantize()[:, :, :tokens].astype(np.float64)) for side in (k, v))
     with np.errstate(invalid="ignore"):
@@ -156,7 +156,7 @@ def test_finite_numbers_that_hide(names, most, rng):
     q = rng.standard_normal((1, 4, 1, 128)).astype(np.float32)
     if most == -1e30:
         q[:, 3] = 0
-    check(q, k, v, draw_blocks(rng, names), {"mask": mask}, splits=int(rng.choice([1, 3])))
+    check(q, k, v, draw_device(rng), {"mask": mask}, splits=int(rng.choice([1, 3])))
 
 
 def test_bf16_masks(rng):
@@ -166,7 +166,7 @@ def test_bf16_masks(rng):
     mask[..., rng.random(700) < 0.3] = -np.inf
     q = rng.standard_normal((1, 4, 1, 128)).astype(np.float32)
     expected = reference.attention(q, k.oracle, v.oracle, mask=mask.astype(np.float32))
-    found = kvq.attention(q, k.compiled, v.compiled, mask=mask, device=draw_blocks(rng, ("i8", "i8")))
+    found = kvq.attention(q, k.compiled, v.compiled, mask=mask, device=draw_device(rng))
     assert relative_l2(found, expected) <= 2e-3
 
 
@@ -199,7 +199,7 @@ def test_rotations_and_means(name, tail, rng):
     variant = random_variant(rng, 1, 2 * ratio, q_len, [tokens], [of for of in OTHERS if rng.random() < 0.3])
     variant |= {"mask": draw_mask(rng, 1, 2 * ratio, q_len, tokens)} if rng.random() < 0.5 else {}
     q = rng.standard_normal((1, 2 * ratio, q_len, dim)).astype(np.float32)
-    device, splits, tile = draw_blocks(rng, (name,)), int(rng.choice([1, 3])), int(rng.choice([1, 2, 4]))
+    device, splits, tile = draw_device(rng), int(rng.choice([1, 3])), int(rng.choice([1, 2, 4]))
     print(f"K {types[0]}; V {types[1]}; {q.shape}, {tokens=}, {splits=}, {tile=}, {device}, {variant.keys()}")
     of_ir = attention_ir.Variant(scale=0.1, causal=True)
     windows = tuple(side.compiled.has_window for side in sides)

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
@@ -32,13 +33,17 @@ void WorkItem::setIndices(OpBuilder &builder, Location loc, Value block) {
   }
 }
 
-/// Whether nothing in `kernel` writes to a buffer that it is given.
+/// Whether nothing in `kernel` writes to a buffer that it is given, of which
+/// there is no other view.
 static bool isOnlyRead(Value buffer, Region &kernel) {
-  return !kernel.isAncestor(buffer.getParentRegion()) &&
-         llvm::all_of(buffer.getUsers(), [&](Operation *user) {
-           return !kernel.isAncestor(user->getParentRegion()) ||
-                  isa<memref::LoadOp, memref::DimOp>(user);
-         });
+  if (kernel.isAncestor(buffer.getParentRegion()) ||
+      isa_and_present<ViewLikeOpInterface>(buffer.getDefiningOp()))
+    return false;
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    return kernel.isAncestor(user->getParentRegion())
+               ? isa<memref::LoadOp, memref::DimOp>(user)
+               : !isa<ViewLikeOpInterface>(user);
+  });
 }
 
 Recomputation::Recomputation(OpBuilder &builder, Operation *op,

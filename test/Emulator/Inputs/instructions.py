@@ -158,6 +158,8 @@ check(intrinsic("prmt", ["x", "y", "z"], "i32"), permute(x, y, z))
 for selector in (0x7531, 0x4321, 0x98BA, 0x5410):
     check(f'llvm.call_intrinsic "llvm.nvvm.prmt"(%x, %y, %s{selector}) : (i32, i32, i32) -> i32', permute(x, y, np.full_like(x, selector)))
 check('llvm.inline_asm has_side_effects "mov.b32 $0, $1;", "=r,r" %x : (i32) -> i32', x)
+for register, numbers in (("tid.x", np.arange(N) % 128), ("ctaid.x", np.arange(N) // 128)):
+    check(f'llvm.inline_asm has_side_effects "mov.u32 $0, %{register};", "=r" : () -> i32', numbers)
 for table in range(0, 256, 5):
     check(f'llvm.inline_asm "lop3.b32 $0, $1, $2, $3, {hex(table)};", "=r,r,r,r" %x, %y, %z : (i32, i32, i32) -> i32',
           logic(table))

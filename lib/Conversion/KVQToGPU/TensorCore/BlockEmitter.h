@@ -298,6 +298,7 @@ private:
                      const ComponentRows &rows, Value slot);
   void copyScales(const SideRows &side, const Step &step, Value slot);
   Words loadCopied(Value address, int64_t offset, int64_t bytes);
+  SmallVector<Value> splitWords(ArrayRef<Value> words, Type type);
   PerToken loadCopiedTokens(const ComponentRows &rows, Value slot,
                             int64_t fragment);
   TokenScales loadCopiedScales(const SideRows &side, Value slot,

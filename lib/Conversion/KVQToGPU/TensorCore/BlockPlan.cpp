@@ -377,20 +377,23 @@ int64_t SidePlan::getScaleRowBytes(Type type) const {
   return perRow * type.getIntOrFloatBitWidth() / 8;
 }
 
-/// Whether a lane has several scales of a token, or of a channel, or one, but
-/// few registers, and copies take rows of them.
+/// Whether scales of whole steps come by the ring: those of a lane that has
+/// many, for several groups or by channel, or that has few registers, and of
+/// which copies take whole rows.
 bool BlockPlan::copiesScales(const SidePlan &side) const {
-  bool isOne = !side.foldsIntoQuery() && side.groups == 1;
-  if (!side.scaleType ||
-      (isOne || side.foldsIntoQuery() ? !scalesQueryInPairs() : false))
+  bool isOne = side.foldsIntoQuery() || side.groups == 1;
+  if (!side.scaleType || side.hasGivenScales ||
+      (isOne && !scalesQueryInPairs()))
     return false;
-  constexpr int64_t kLeastCopy = 4, kLeastBits = 16;
-  // Rows of a page follow each other, as many as a copy takes.
+  // What copies and loads take at least. Rows of a page follow each other, as
+  // many as a copy takes; a load takes two.
+  constexpr int64_t kLeastBytes = 4, kLeastBits = 16;
   bool isTogether = side.cache.isPaged() && !side.cache.getTokenMajor();
   auto isCopied = [&](Type type) {
     return !type ||
            (type.getIntOrFloatBitWidth() >= kLeastBits &&
-            (isTogether || side.getScaleRowBytes(type) % kLeastCopy == 0));
+            side.getScaleRowBytes(type) * (isTogether ? 2 : 1) % kLeastBytes ==
+                0);
   };
   return isCopied(side.scaleType) && isCopied(side.zeroType);
 }

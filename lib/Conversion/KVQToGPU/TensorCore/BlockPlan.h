@@ -302,7 +302,8 @@ struct BlockPlan {
   /// that what is no number is kept out of them (see `isolateGroups`).
   bool sumsGroupsInRows() const {
     return value.element.kind == StoredElement::Kind::Integer &&
-           value.copiesScales && scalesValuesInPairs() && columnTiles == 1 &&
+           value.copiesScales && value.scaleType.isF16() &&
+           scalesValuesInPairs() && columnTiles == 1 &&
            kFragmentRows % value.groups == 0 && stepTokens >= 32;
   }
   /// Of operands of products, 16 bytes of each lane, that lanes load where they

@@ -232,7 +232,7 @@ QueryColumns BlockEmitter::scaleQueryPairs(const KeyScales &of,
     if (shift)
       total = w.fadd((*shift)[column], total);
   }
-  columns.beginsWithShift = shift;
+  columns.beginsWithShift = shift != nullptr;
   columns.scoreInits = {{first[0], first[1], first[0], first[1]}};
   return columns;
 }

@@ -127,21 +127,21 @@ Words BlockEmitter::loadCopied(Value address, int64_t offset, int64_t bytes) {
   return words;
 }
 
-/// The elements that lie in words.
-static SmallVector<Value> splitWords(WarpBuilder &w, ArrayRef<Value> words,
-                                     Type type) {
-  SmallVector<Value> elements;
+/// The numbers that lie in words.
+SmallVector<Value> BlockEmitter::splitWords(ArrayRef<Value> words, Type type) {
+  SmallVector<Value> numbers;
   int64_t perWord = 32 / type.getIntOrFloatBitWidth();
   for (Value word : words) {
-    if (perWord == 1) {
-      elements.push_back(w.bitcast(word, type));
-      continue;
-    }
-    Value vector = w.bitcast(word, VectorType::get({perWord}, type));
-    for (int64_t i = 0; i != perWord; ++i)
-      elements.push_back(w.extractElement(vector, i));
+    Type stored = WarpBuilder::getStoredType(type);
+    if (perWord == 1)
+      numbers.push_back(w.bitcast(word, stored));
+    else
+      llvm::append_range(
+          numbers,
+          extractNumbers(w.bitcast(word, VectorType::get({perWord}, stored)),
+                         type));
   }
-  return elements;
+  return numbers;
 }
 
 /// The lane's scales or zeros of two tokens of a fragment, which follow each
@@ -152,7 +152,7 @@ PerToken BlockEmitter::loadCopiedTokens(const ComponentRows &rows, Value slot,
   Value address = w.add(slot, w.mul(laneRow, plan.getLaneTokens() * bytes));
   int64_t offset = rows.slotPlace + plan.getTokenOffset(2 * fragment) * bytes;
   SmallVector<Value> all =
-      splitWords(w, loadCopied(address, offset, 2 * bytes), rows.elementType);
+      splitWords(loadCopied(address, offset, 2 * bytes), rows.elementType);
   ArrayRef<Value> both = all;
   size_t groups = all.size() / 2;
   return {SmallVector<Value>(both.take_front(groups)),
@@ -168,6 +168,20 @@ TokenScales BlockEmitter::loadCopiedScales(const SideRows &side, Value slot,
     loaded.zeros = loadCopiedTokens(side.zeros, slot, fragment);
   buildOffsets(*side.plan, loaded);
   return loaded;
+}
+
+/// The same of all of a step's fragments: loaded again wherever it is asked
+/// for, so that they need not be in registers between.
+TokenScales BlockEmitter::loadAllCopiedScales(const SideRows &side,
+                                              Value slot) {
+  TokenScales all;
+  Value again = w.conceal(slot);
+  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
+    TokenScales two = loadCopiedScales(side, again, fragment);
+    llvm::append_range(all.scales, two.scales);
+    llvm::append_range(all.zeros, two.zeros);
+  }
+  return all;
 }
 
 /// Makes scales of a step's values that are no numbers zeros, where they are
@@ -212,18 +226,4 @@ void BlockEmitter::isolateGroups(ColumnState &state, Value slot) {
   Value isOdd = w.compare(arith::CmpIPredicate::ne, odd, w.i32(0));
   for (Value &sum : state.rounded.front())
     sum = w.select(isOdd, w.f32(std::numeric_limits<double>::quiet_NaN()), sum);
-}
-
-/// The same of all of a step's fragments: loaded again wherever it is asked
-/// for, so that they need not be in registers between.
-TokenScales BlockEmitter::loadAllCopiedScales(const SideRows &side,
-                                              Value slot) {
-  TokenScales all;
-  Value again = w.conceal(slot);
-  for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
-    TokenScales two = loadCopiedScales(side, again, fragment);
-    llvm::append_range(all.scales, two.scales);
-    llvm::append_range(all.zeros, two.zeros);
-  }
-  return all;
 }
