@@ -243,3 +243,40 @@ func.func @value_channels(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, 
       -> tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>
   return %0#0, %0#1, %0#2 : tensor<4x64xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x8x?x128xf16, #i8, ring = 1028, keep_first = 4>
+
+// 1024 rows go round.
+
+// CHECK-LABEL: func.func @ring(
+// CHECK:         kvq.block_attention
+func.func @ring(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index,
+                %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x8x?x128xf16, #i8, ring = 1000>
+
+// CHECK-LABEL: func.func @ring_between_steps(
+// CHECK:         kvq.partial_attention
+// REMARK: Reason="keys have a ring of 1000 tokens", Remark="attention is not for tensor cores"
+func.func @ring_between_steps(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index,
+                              %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>)
+    -> (tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%acc, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+}

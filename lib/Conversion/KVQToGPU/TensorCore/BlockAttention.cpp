@@ -333,9 +333,9 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
   llvm::append_range(carried, state.pack());
   carried = w.buildDoWhile(carried, [&](ValueRange carried) {
     // A multiple of a step's tokens, as pages are: that is to be known.
-    Value round = w.divideUnsigned(w.add(carried.front(), -plan.firstToken),
-                                   plan.stepTokens);
-    round = w.add(w.mul(round, plan.stepTokens), plan.firstToken);
+    Value round = w.add(carried.front(), -plan.firstToken);
+    round = w.sub(round, w.remUnsigned(round, plan.stepTokens));
+    round = w.add(round, plan.firstToken);
     WarpState inside = state;
     inside.unpack(carried.drop_front());
     // Anew in each round: they are not to be in registers during steps.

@@ -269,6 +269,7 @@ private:
   Value locateStep(const SideRows &side, const Step &step,
                    const ComponentRows &rows);
   Value getRow(const SideRows &side, Value token);
+  Value wrap(const SideRows &side, Value index, int64_t size);
 
   // BulkCopies.cpp: the same of whole steps, by one lane.
   void emitByOneLane(llvm::function_ref<void()> emit);

@@ -174,8 +174,9 @@ static std::string whyNotRows(CacheType cache, TokenRegion region) {
     return "keys before RoPE";
   if (region != TokenRegion::Codes)
     return "";
-  if (cache.isRing())
-    return "a ring";
+  if (cache.isRing() && !cache.isPaged() &&
+      cache.getRingRows() % kFragmentTokens != 0)
+    return "a ring of " + std::to_string(cache.getRingRows()) + " tokens";
   if (cache.getTileOrder().hasMetadata())
     return "tiles";
   if (std::optional<int64_t> page = cache.getPage();
@@ -508,6 +509,37 @@ void BlockPlan::chooseDepth(int64_t sharedBytes) {
     depth = 1;
 }
 
+/// Whether tokens lie in pages, tiles or groups, which steps are to begin with.
+static bool liesTogether(const SidePlan &side) {
+  return side.region == TokenRegion::Codes &&
+         (side.cache.isPaged() || side.hasFragments() || side.foldsIntoQuery());
+}
+
+/// Whether pages and groups of tokens end where steps of so many tokens do; or
+/// a step is of several groups, for each of which a query is made in few
+/// instructions.
+bool BlockPlan::fitsPages(int64_t tokens) const {
+  for (const SidePlan *side : {&key, &value})
+    if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
+        *side->cache.getPage() % tokens != 0)
+      return false;
+  if (value.hasFragments() && value.getTileTokens() != tokens)
+    return false;
+  if (key.groupTokens == 1 || key.groupTokens % tokens == 0)
+    return true;
+  return tokens % key.groupTokens == 0 && scalesQueryInPairs() &&
+         !value.hasFragments();
+}
+
+/// Whether a ring's rows that go round begin and end where steps do.
+bool BlockPlan::fitsRings(int64_t tokens) const {
+  return llvm::all_of(ArrayRef({&key, &value}), [&](const SidePlan *side) {
+    return !side->isRing() ||
+           ((side->getRingBegin() - firstToken) % tokens == 0 &&
+            side->cache.getRingRows() % tokens == 0);
+  });
+}
+
 std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
                                         std::string &whyNot) {
   BlockPlan plan;
@@ -533,13 +565,7 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
     }
     side->multipliesFP8 = work.multipliesFP8 && side->element.isFP8();
   }
-  // Steps are to lie within what tokens lie in together.
-  auto isPagedCodes = [](const SidePlan &side) {
-    return side.region == TokenRegion::Codes &&
-           (side.cache.isPaged() || side.hasFragments());
-  };
-  if ((isPagedCodes(plan.key) || plan.key.foldsIntoQuery()) &&
-      isPagedCodes(plan.value) &&
+  if (liesTogether(plan.key) && liesTogether(plan.value) &&
       work.key.getExactFirst() != work.value.getExactFirst()) {
     whyNot = "pages or groups of keys and values begin at other tokens";
     return std::nullopt;
@@ -563,34 +589,25 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
     return tokens * plan.key.rowBytes % kWarpCopyBytes == 0 &&
            tokens * plan.value.rowBytes % kWarpCopyBytes == 0;
   };
-  // Pages and groups of tokens end at steps; or a step is of several groups,
-  // for each of which a query is made in few instructions.
-  auto fitsPages = [&](int64_t tokens) {
-    for (const SidePlan *side : {&plan.key, &plan.value})
-      if (side->region == TokenRegion::Codes && side->cache.isPaged() &&
-          *side->cache.getPage() % tokens != 0)
-        return false;
-    if (plan.value.hasFragments() && plan.value.getTileTokens() != tokens)
-      return false;
-    if (plan.key.groupTokens == 1 || plan.key.groupTokens % tokens == 0)
-      return true;
-    return tokens % plan.key.groupTokens == 0 && plan.scalesQueryInPairs() &&
-           !plan.value.hasFragments();
-  };
-  bool followsValues = isPagedCodes(plan.value) && !plan.key.foldsIntoQuery();
+  bool followsValues = liesTogether(plan.value) && !plan.key.foldsIntoQuery();
   const SidePlan &first = followsValues ? plan.value : plan.key;
   plan.firstToken =
       first.region == TokenRegion::Codes ? first.cache.getExactFirst() : 0;
+  // Where nothing else has steps begin there, they do with the ring.
+  if (!liesTogether(plan.key) && !liesTogether(plan.value))
+    for (const SidePlan *side : {&plan.key, &plan.value})
+      if (side->isRing())
+        plan.firstToken = side->getRingBegin();
   plan.columnTiles = plan.countColumnTiles(work.rows);
   for (int64_t tokens : plan.getStepLengths()) {
     plan.stepTokens = tokens;
-    if (plan.getSharedBytes() <= work.sharedBytes && fitsPages(tokens) &&
-        fitsLanes(tokens)) {
+    if (plan.getSharedBytes() <= work.sharedBytes && plan.fitsPages(tokens) &&
+        plan.fitsRings(tokens) && fitsLanes(tokens)) {
       plan.chooseDepth(work.sharedBytes);
       return plan;
     }
   }
-  whyNot = "no step of 16 to 64 tokens fits the block's memory, the pages and "
-           "the tiles";
+  whyNot = "no step of 16 to 64 tokens fits the block's memory, the pages, the "
+           "tiles and the rings";
   return std::nullopt;
 }

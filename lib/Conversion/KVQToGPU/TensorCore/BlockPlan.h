@@ -135,6 +135,15 @@ struct SidePlan {
   /// where a lane has many.
   bool copiesScales = false;
 
+  /// Whether tokens are in a ring of rows, which steps are not to cross an end
+  /// of; pages of one are found one by one.
+  bool isRing() const {
+    return region == TokenRegion::Codes && cache.isRing() && !cache.isPaged();
+  }
+  /// The first token of a ring that is not among those that stay.
+  int64_t getRingBegin() const {
+    return cache.getExactFirst() + cache.getKeptRows();
+  }
   int64_t getChannels() const { return cache.getHeadDim(); }
   /// Of values that lie in fragments, the tokens of a tile; else 0.
   int64_t getTileTokens() const {
@@ -342,6 +351,8 @@ private:
   /// Bytes of scales or zeros in a slot.
   int64_t getScaleBytes(const SidePlan &side, Type type) const;
   bool copiesScales(const SidePlan &side) const;
+  bool fitsPages(int64_t tokens) const;
+  bool fitsRings(int64_t tokens) const;
   int64_t getTileRegisters() const;
   int64_t countColumnTiles(int64_t rows) const;
   std::array<int64_t, 3> getStepLengths() const;

@@ -174,6 +174,19 @@ Value BlockEmitter::getRow(const SideRows &side, Value token) {
   return row;
 }
 
+/// The place of row `index` in a ring, or, counted in pages of `size` rows,
+/// that of a page. Other caches have it where it is.
+Value BlockEmitter::wrap(const SideRows &side, Value index, int64_t size) {
+  CacheType cache = side.plan->cache;
+  if (side.plan->region != TokenRegion::Codes || !cache.isRing())
+    return index;
+  int64_t kept = cache.getKeptRows() / size;
+  Value beyond = w.max(w.add(index, -kept), w.i32(0));
+  Value slot = w.add(w.remUnsigned(beyond, cache.getRingRows() / size), kept);
+  // Before the rows that go round each is where it was.
+  return w.min(index, slot);
+}
+
 /// The page of a step, which lies within one; of a step that no token of the op
 /// is in, that of the next token that is. Null without pages.
 Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
@@ -183,7 +196,8 @@ Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
   Value row = getRow(side, stepBegin);
   if (kind == StepKind::Partial)
     row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
-  Value number = w.divideUnsigned(row, *side.plan->cache.getPage());
+  int64_t pageRows = *side.plan->cache.getPage();
+  Value number = wrap(side, w.divideUnsigned(row, pageRows), pageRows);
   Value page =
       memref::LoadOp::create(w.builder, w.loc, side.pages,
                              ValueRange{w.toIndex(batch), w.toIndex(number)});
@@ -205,6 +219,8 @@ Value BlockEmitter::locateStep(const SideRows &side, const Step &step,
     row = w.remUnsigned(row, *side.plan->cache.getPage());
     Value page = side.plan->isKey ? step.keyPage : step.valuePage;
     base = w.add(base, w.mul(w.toI64(page), rows.pageBytes));
+  } else {
+    row = wrap(side, row, 1);
   }
   row = w.divideUnsigned(row, rows.rowTokens);
   return w.add(base, w.mul(w.toI64(row), rows.stride));
