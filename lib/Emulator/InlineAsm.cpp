@@ -251,8 +251,7 @@ llvm::Value *AsmLowering::lowerOperation(const PTXInstruction &instruction) {
   }
   if (name == "mov.b32" && operands.size() == 2)
     return getOperand(operands[1]);
-  if (name == "mov.u32" && operands.size() == 2 &&
-      operands[1].starts_with("%"))
+  if (name == "mov.u32" && operands.size() == 2 && operands[1].starts_with("%"))
     return readSpecialRegister(lowering, builder, operands[1].drop_front());
   // What ptxas is told of a loop.
   if (name.starts_with("prefetch.") || name == ".pragma")

@@ -326,9 +326,9 @@ private:
   void storeQuad(int64_t quad, const std::array<Value, 4> &of);
   std::array<Value, 4> loadQuad(int64_t quad, Type type);
   FragmentA loadPairs(int64_t quad);
-  int64_t getScoreQuad(int64_t tile);
-  void storeScoreInits();
-  SmallVector<FragmentC> loadScoreInits(int64_t tile);
+  int64_t getTileQuad(int64_t tile);
+  void storeTileQuads();
+  void loadTileQuads(QueryColumns &query, int64_t tile);
 
   // Tables.cpp: codes of 4 bits to any f16s.
   std::array<Value, 2> lookUpPairs(const StoredElement &element, Value word,

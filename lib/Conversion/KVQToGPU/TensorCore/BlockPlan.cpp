@@ -496,6 +496,24 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
   return {64, 32, 16};
 }
 
+/// Scales come by the ring where they may, unless their bytes keep a second
+/// block away.
+void BlockPlan::chooseScaleCopies(const BlockWork &work) {
+  constexpr int64_t kMostBlocks = 2;
+  // Rows of the query and of sums, and what little else a block has.
+  int64_t held =
+      work.rows * (key.getChannels() + value.getChannels()) * 4 + (2 << 10);
+  auto countBlocks = [&] {
+    return std::min((work.sharedBytes + held) / (getSharedBytes() + held),
+                    kMostBlocks);
+  };
+  int64_t blocks = countBlocks();
+  for (SidePlan *side : {&key, &value})
+    side->copiesScales = copiesScales(*side);
+  if (countBlocks() < blocks)
+    key.copiesScales = value.copiesScales = false;
+}
+
 /// Steps of few bytes are copied further ahead, so that as many are on their
 /// way, unless that keeps a third block away.
 void BlockPlan::chooseDepth(int64_t sharedBytes) {
@@ -573,9 +591,6 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
   whyNot = planSteps(plan.key, plan.keySteps, planKeys);
   if (whyNot.empty())
     whyNot = planSteps(plan.value, plan.valueSteps, planValues);
-  for (SidePlan *side : {&plan.key, &plan.value})
-    if (whyNot.empty())
-      side->copiesScales = plan.copiesScales(*side);
   // The accumulator's registers.
   constexpr int64_t kMaxValueChannels = 256;
   if (whyNot.empty() && work.value.getHeadDim() > kMaxValueChannels)
@@ -603,6 +618,7 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
     plan.stepTokens = tokens;
     if (plan.getSharedBytes() <= work.sharedBytes && plan.fitsPages(tokens) &&
         plan.fitsRings(tokens) && fitsLanes(tokens)) {
+      plan.chooseScaleCopies(work);
       plan.chooseDepth(work.sharedBytes);
       return plan;
     }

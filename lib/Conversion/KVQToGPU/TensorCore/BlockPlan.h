@@ -329,15 +329,17 @@ struct BlockPlan {
   int64_t getValueOffsetQuads() const {
     return sumsGroupsInRows() ? value.groups : 0;
   }
-  /// What scores of several groups begin with, of each tile.
-  int64_t getScoreQuads() const {
-    return key.groups > 1 && key.element.kind == StoredElement::Kind::Integer
-               ? columnTiles * key.groups
-               : 0;
+  /// Where keys have several groups: what their scores begin with, and the
+  /// query of two `KeyStep`s each, of each tile.
+  bool loadsQuery() const {
+    return key.groups > 1 && key.element.kind == StoredElement::Kind::Integer;
+  }
+  int64_t getTileQuads() const {
+    return loadsQuery() ? key.groups + llvm::divideCeil(keySteps.size(), 2) : 0;
   }
   int64_t getQuads() const {
     return getQueryQuads() + getKeyOffsetQuads() + getValueOffsetQuads() +
-           getScoreQuads();
+           columnTiles * getTileQuads();
   }
   /// The place of a quad, behind the rings of all warps, or what merges them.
   int64_t getQuadPlace(int64_t quad) const;
@@ -351,6 +353,7 @@ private:
   /// Bytes of scales or zeros in a slot.
   int64_t getScaleBytes(const SidePlan &side, Type type) const;
   bool copiesScales(const SidePlan &side) const;
+  void chooseScaleCopies(const BlockWork &work);
   bool fitsPages(int64_t tokens) const;
   bool fitsRings(int64_t tokens) const;
   int64_t getTileRegisters() const;

@@ -38,24 +38,38 @@ FragmentA BlockEmitter::loadPairs(int64_t quad) {
   return loadQuad(quad, VectorType::get({2}, w.builder.getF16Type()));
 }
 
-/// Where what scores begin with is of a tile.
-int64_t BlockEmitter::getScoreQuad(int64_t tile) {
+/// The first quad of a tile.
+int64_t BlockEmitter::getTileQuad(int64_t tile) {
   return plan.getQueryQuads() + plan.getKeyOffsetQuads() +
-         plan.getValueOffsetQuads() + tile * plan.key.groups;
+         plan.getValueOffsetQuads() + tile * plan.getTileQuads();
 }
 
-void BlockEmitter::storeScoreInits() {
-  for (auto [i, tile] : llvm::enumerate(tiles))
-    for (auto [group, init] : llvm::enumerate(tile.query.scoreInits))
-      storeQuad(getScoreQuad(i) + group, init);
+void BlockEmitter::storeTileQuads() {
+  for (auto [i, tile] : llvm::enumerate(tiles)) {
+    int64_t quad = getTileQuad(i);
+    for (const FragmentC &init : tile.query.scoreInits)
+      storeQuad(quad++, init);
+    const auto &fragments = tile.query.fragments;
+    for (size_t step = 0; step < fragments.size(); step += 2) {
+      const FragmentB &first = fragments[step].front();
+      const FragmentB &second =
+          fragments[std::min(step + 1, fragments.size() - 1)].front();
+      storeQuad(quad++, {first[0], first[1], second[0], second[1]});
+    }
+  }
 }
 
-SmallVector<FragmentC> BlockEmitter::loadScoreInits(int64_t tile) {
-  SmallVector<FragmentC> inits;
-  for (int64_t group = 0; group != plan.key.groups; ++group)
-    inits.push_back(
-        loadQuad(getScoreQuad(tile) + group, w.builder.getF32Type()));
-  return inits;
+/// The query of a tile, but for what is in registers.
+void BlockEmitter::loadTileQuads(QueryColumns &query, int64_t tile) {
+  int64_t quad = getTileQuad(tile);
+  for (FragmentC &init : query.scoreInits)
+    init = loadQuad(quad++, w.builder.getF32Type());
+  for (size_t step = 0; step < query.fragments.size(); step += 2) {
+    FragmentA both = loadPairs(quad++);
+    query.fragments[step].front() = {both[0], both[1]};
+    if (step + 1 != query.fragments.size())
+      query.fragments[step + 1].front() = {both[2], both[3]};
+  }
 }
 
 /// Those of the query's rows from `firstRow` on: all warps load what one of
@@ -71,8 +85,8 @@ void BlockEmitter::storeQuads(Value firstRow) {
     }
     if (plan.sumsGroupsInRows())
       storeValueOffsets();
-    if (plan.getScoreQuads() != 0)
-      storeScoreInits();
+    if (plan.loadsQuery())
+      storeTileQuads();
     return {};
   });
   w.syncBlock();

@@ -163,8 +163,8 @@ SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const WarpState &state,
       queries.push_back(buildQuery(tile.firstRow, &step));
     else
       queries.push_back(tile.query);
-    if (plan.getScoreQuads() != 0)
-      queries.back().scoreInits = loadScoreInits(i);
+    if (plan.loadsQuery())
+      loadTileQuads(queries.back(), i);
   }
   return queries;
 }
@@ -192,16 +192,22 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
   SmallVector<MaskElements> mask;
   if (op.getMask())
     mask = loadMask(step);
+  // Ahead of all products where these would wait for scales from memory.
+  SmallVector<SmallVector<QueryColumns, 1>, 0> ahead;
+  if (!plan.key.copiesScales)
+    for (int64_t span = 0; span != plan.getSpans(); ++span)
+      ahead.push_back(getQueries(state, step, span));
   SmallVector<Scores> scores(tiles.size());
   SmallVector<QueryColumns, 1> queries;
   for (int64_t fragment = 0; fragment != plan.getFragments(); ++fragment) {
     bool isFirst = fragment % plan.getSpanFragments() == 0;
+    int64_t span = fragment / plan.getSpanFragments();
     // No loads for the next query before the products with this one: both would
     // be in registers.
-    if (isFirst && fragment != 0)
+    if (isFirst && span != 0 && ahead.empty())
       w.syncWarp();
     if (isFirst)
-      queries = getQueries(state, step, fragment / plan.getSpanFragments());
+      queries = ahead.empty() ? getQueries(state, step, span) : ahead[span];
     TokenScales of = {getTokens(whole.scales, fragment),
                       getTokens(whole.zeros, fragment)};
     if (plan.key.copiesScales && plan.key.hasTokenScales())
