@@ -289,6 +289,10 @@ OP_ATTRIBUTES = {
         *(BLOCK, in_block(ALL_CODES, key=FP8), in_block(f"{ALL_CODES}, query_codes = f8E4M3FN", key=FP8)),
         ON_BLOCKS,
     ),
+    "block_attention.moves_fp8": (
+        *(BLOCK, in_block(ALL_CODES, key=FP8), in_block(f"{ALL_CODES}, moves_fp8", key=FP8)),
+        ON_BLOCKS,
+    ),
     "block_attention.key_type": (BLOCK, in_block(ALL_CODES), in_block(ALL_CODES, key=BIASED), ON_BLOCKS),
     "block_attention.value_type": (BLOCK, in_block(ALL_CODES), in_block(ALL_CODES, value=BIASED), ON_BLOCKS),
     "load_given.component": (LOAD_GIVEN, "scales", "zeros", "kvq-expand-caches"),

@@ -14,7 +14,8 @@ from kvq_mlir.ir.decode_step import attend
 from lowerings import BUFFERS, I4, KVQ_OPT, TILED, check, named, outcome
 
 STEP = attend((2, 2, 64), 8, "f16", [f"<format = {named(I4)}, recent = 40>"])
-GPU_STEP = attend((2, 2, 64), 8, "f16", [f"<format = {named(I4)}>"])  # workgroup memory is small
+PER_TOKEN = "#kvq.format<codes = i4, group = [1, *], scale = f16>"
+GPU_STEP = attend((2, 2, 64), 8, "f16", [f"<format = {PER_TOKEN}>"])  # workgroup memory is small
 PROMPT = attend((2, 2, 64), 8, "f16", [f"<format = {named(I4)}>"], queries=4)
 REGION_PASSES = "kvq-apply-policy,func.func(kvq-split-tokens,kvq-split-regions"
 KERNELS = f"{BUFFERS},func.func(convert-kvq-to-gpu)"

@@ -79,7 +79,7 @@ BlockEmitter::MaskElements BlockEmitter::loadMaskOfTile(const ColumnTile &tile,
   bool isWhole = step.kind == StepKind::Whole;
   MaskElements mask(isWhole ? 2 * plan.getFragments() : 2);
   for (int64_t column = 0; column != (isShared(op) ? 1 : 2); ++column) {
-    Value first = w.toI64(w.mul(getToken(step.begin, 0), bytes));
+    Value first = w.mul(w.toI64(getToken(step.begin, 0)), bytes);
     Value address = w.add(tile.maskRows[column], first);
     for (auto [i, ofToken] : llvm::enumerate(mask))
       ofToken[column] =
