@@ -21,7 +21,9 @@ void BlockAttentionOp::getEffects(
   for (OpOperand &operand : getOperation()->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
-    effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    bool isOverwritten = getOverwrites() && operand == getAccMutable();
+    if (!isOverwritten)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
     if (isDpsInit(&operand))
       effects.emplace_back(MemoryEffects::Write::get(), &operand);
   }
@@ -50,18 +52,27 @@ static LogicalResult verifySide(BlockAttentionOp op, StringRef name,
   return diag;
 }
 
-/// That a mask on buffers has the elements of a row side by side.
-static LogicalResult verifyMaskBuffer(BlockAttentionOp op) {
-  auto type = op.getMask() ? dyn_cast<MemRefType>(op.getMask().getType())
-                           : MemRefType();
+/// Whether elements of the last axis of `value` lie side by side, if it is a
+/// buffer.
+static bool liesTogether(Value value) {
+  auto type = value ? dyn_cast<MemRefType>(value.getType()) : MemRefType();
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (!type || (succeeded(type.getStridesAndOffset(strides, offset)) &&
-                strides.back() == 1))
-    return success();
-  return op.emitOpError("expected a mask in which the elements of tokens lie "
-                        "together, got ")
-         << type;
+  return !type || (succeeded(type.getStridesAndOffset(strides, offset)) &&
+                   strides.back() == 1);
+}
+
+static LogicalResult verifyBuffers(BlockAttentionOp op) {
+  if (!liesTogether(op.getMask()))
+    return op.emitOpError("expected a mask in which the elements of tokens lie "
+                          "together, got ")
+           << op.getMask().getType();
+  for (Value pages : {op.getKeyPages(), op.getValuePages()})
+    if (!liesTogether(pages))
+      return op.emitOpError("expected a page table in which the pages of a "
+                            "sequence lie together, got ")
+             << pages.getType();
+  return success();
 }
 
 LogicalResult BlockAttentionOp::verify() {
@@ -84,7 +95,7 @@ LogicalResult BlockAttentionOp::verify() {
                                getWindowFirstAttr())))
     return failure();
   if (failed(verifyRowMask(*this, getMask(), rows, getQueryTokens())) ||
-      failed(verifyMaskBuffer(*this)))
+      failed(verifyBuffers(*this)))
     return failure();
   if (bool needsPosition = getSlopes() || hidesByPosition();
       needsPosition != bool(getPosition()))
@@ -92,6 +103,10 @@ LogicalResult BlockAttentionOp::verify() {
                        "and none without");
   if (std::optional<Type> type = getQueryCodes(); type && type->isInteger())
     return emitOpError("expected query_codes f8E4M3FN, got ") << *type;
+  int64_t held = getHeldBytes(), most = getSharedBytes();
+  if (held < 0 || held > most)
+    return emitOpError("expected held_bytes from 0 to shared_bytes, ")
+           << most << ", got " << held;
   if (failed(verifyQueryCodes(*this, getQueryCodesAttr(), key, value)))
     return failure();
   if (failed(verifySide(*this, "keys", getKeys(), key)) ||

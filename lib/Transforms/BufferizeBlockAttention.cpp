@@ -22,9 +22,10 @@ namespace {
 struct BlockAttentionInterface
     : DstBufferizableOpInterfaceExternalModel<BlockAttentionInterface,
                                               kvq::BlockAttentionOp> {
-  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    return true;
+    auto attention = cast<kvq::BlockAttentionOp>(op);
+    return !(attention.getOverwrites() && operand == attention.getAccMutable());
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,

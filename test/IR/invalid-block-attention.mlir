@@ -170,3 +170,34 @@ func.func @mask_by_token(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf
        value_region = #kvq.region<codes>, shared_bytes = 65536, query_tokens = 2}
   return
 }
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8>
+
+func.func @held(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>) {
+  // expected-error @below {{expected held_bytes from 0 to shared_bytes, 65536, got 65537}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i] outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536, held_bytes = 65537}
+  return
+}
+
+// -----
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x2x128x64xf16, #i8, page = 64>
+
+func.func @table(%q: memref<4x64xf32>, %c: !c, %i: index, %m: memref<4xf32>,
+                 %pages: memref<1x2xi64, strided<[4, 2]>>) {
+  // expected-error @below {{expected a page table in which the pages of a sequence lie together, got 'memref<1x2xi64, strided<[4, 2]>>'}}
+  kvq.block_attention ins(%q : memref<4x64xf32>) keys(%c : !c) values(%c : !c)
+      at [%i, %i] tokens [%i to %i]
+      key_pages(%pages : memref<1x2xi64, strided<[4, 2]>>) value_pages(%pages : memref<1x2xi64, strided<[4, 2]>>)
+      outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      {key_type = !c, value_type = !c, key_region = #kvq.region<codes>,
+       value_region = #kvq.region<codes>, shared_bytes = 65536}
+  return
+}

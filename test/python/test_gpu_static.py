@@ -163,6 +163,7 @@ def test_errors(capsys, tmp_path):
 
 
 # Warp instructions for 32 bytes of codes, in the loop's hot blocks and in all of it, pages included, and registers.
+BIASED_GROUPS = "codes = i8, group = [1, 32], scale = f16, layout = #kvq.layout<bias>"
 LIMITS = {
     "f16": (0.8, 1.0, 168),
     "i8, per token, bias": (1.2, 1.5, 168),
@@ -178,16 +179,21 @@ LIMITS = {
     "ui4, per channel of 32 tokens / i4, per token": (2.93, 3.65, 168),
     "ui4, per channel of 32 tokens / i4": (3.18, 4.05, 168),
     "i4": (2.93, 3.75, 168),
-    "codes = i8, group = [1, 32], scale = f16, layout = #kvq.layout<bias>": (1.43, 1.85, 192),
+    "codes = i8, group = [1, 32], scale = f16": (1.7, 2.05, 168),
+    BIASED_GROUPS: (1.43, 1.8, 168),
     "codes = ui8, group = [64, 1], scale = f16, zero = min f16 / i8, per token, bias": (1.3, 1.65, 168),
-    "codes = ui8, group = [32, 1], scale = f16, zero = min f16 / i8, per token, bias": (1.43, 1.8, 192),
+    "codes = ui8, group = [32, 1], scale = f16, zero = min f16 / i8, per token": (1.6, 1.95, 168),
+    "codes = ui8, group = [32, 1], scale = f16, zero = min f16 / i8, per token, bias": (1.43, 1.8, 168),
+    f"codes = ui8, group = [32, 1], scale = f16, zero = min f16 / {BIASED_GROUPS}": (1.56, 1.95, 168),
+    "codes = ui2, group = [64, 1], scale = f16, zero = min f16 / i2, per token": (5.2, 6.6, 168),
+    "codes = ui2, group = [32, 1], scale = f16, zero = min f16 / i2, per token": (5.75, 7.2, 168),
+    "codes = ui2, group = [32, 1], scale = f16, zero = min f16 / i2": (6.25, 7.8, 168),
     "i2": (5.75, 7.4, 168),
     "codes = i8, group = [*, 1], scale = f32, range = static": (1.35, 1.6, 168),
     "codes = f4E2M1FN, group = [1, *], scale = f16": (5.25, 6.2, 144),
 }
 # Formats of many instructions for a code.
 LONG_LOOPS = {
-    "codes = i8, group = [1, 32], scale = f16": (1.7, 2.1, 192),
     "codes = f4E2M1FN, group = [1, 16], scale = f8E4M3FN of f32": (8.2, 9.4, 168),
     "codes = f4E2M1FN, group = [1, 32], scale = f8E8M0FNU": (7.4, 8.5, 168),
     "codes = #kvq.codebook<nf4>, group = [1, *], scale = f16": (7.9, 8.9, 168),

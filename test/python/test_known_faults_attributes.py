@@ -278,6 +278,8 @@ OP_ATTRIBUTES = {
             ("key_region", ALL_CODES, BLOCK_ATTRIBUTES.format("first", "codes", 99999)),
             ("value_region", ALL_CODES, BLOCK_ATTRIBUTES.format("codes", "recent", 99999)),
             ("shared_bytes", ALL_CODES, BLOCK_ATTRIBUTES.format("codes", "codes", 30000)),
+            ("held_bytes", ALL_CODES, f"{ALL_CODES}, held_bytes = 70000"),
+            ("overwrites", ALL_CODES, f"{ALL_CODES}, overwrites"),
             ("softcap", ALL_CODES, f"{ALL_CODES}, softcap = 2.0 : f32"),
             ("query_tokens", ALL_CODES, f"{ALL_CODES}, query_tokens = 2"),
             ("causal", ALL_CODES, f"{ALL_CODES}, causal"),

@@ -69,7 +69,7 @@ def test_pages_of_rings(page, copies, rng):
     """A step lies in one, wherever the ring ends: attention sees fewer tokens than pages have."""
     names = [str(name) for name in rng.choice(["i8", "i4 by 32", "ui4", "exact"], 2)]
     ring = dict(keep_first=int(rng.integers(0, 100)))
-    ring["ring"] = ring["keep_first"] + int(rng.integers(4, 300))
+    ring["ring"] = ring["keep_first"] + int(rng.integers(8, 300))
     check_ring(rng, names, ring, [{"page": page, **({} if name == "exact" else {"recent": 7})} for name in names], copies)
 
 

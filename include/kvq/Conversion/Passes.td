@@ -334,7 +334,8 @@ def MapToTensorCoresPass : Pass<"kvq-map-to-tensor-cores"> {
     Option<"ptx", "ptx", "unsigned", /*default=*/"0",
            "PTX version, 83 for 8.3 (0: the first with all that the chip can do)">
   ];
-  let dependentDialects = ["::mlir::kvq::KVQDialect"];
+  let dependentDialects = ["::mlir::kvq::KVQDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def ConvertKVQToGPUPass : Pass<"convert-kvq-to-gpu"> {
@@ -509,8 +510,9 @@ def SetMinBlocksPass : Pass<"kvq-set-min-blocks", "::mlir::ModuleOp"> {
     A block whose dynamic shared memory leaves room for no other on a multiprocessor need
     not share its registers. The assembler does not know of memory that a
     launch asks for, and may spill registers to make room for blocks that never come: so
-    a kernel that is launched with such memory says that registers are to suffice for 1.
-    Where more blocks fit, the assembler chooses.
+    a kernel that is launched with such memory, and one of whose loops carries more than 64
+    values, says that registers are to suffice for 1. Other kernels get by with fewer, and
+    take fewer still where the assembler is not told that they may have more.
 
     Of test/Conversion/KVQToGPU/set-min-blocks.mlir, abridged:
 

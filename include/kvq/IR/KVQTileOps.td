@@ -165,7 +165,11 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     `keys` and `values` are one cache of `key_type` and `value_type` each, or after
     `kvq-expand-caches` the storage components of one, in their order. Operands are
     tensors, and after bufferization buffers, with no results then. Copies of codes may take
-    what scratch leaves of `shared_bytes`, which `convert-kvq-to-gpu` takes off them.
+    what `held_bytes` leave of `shared_bytes`, which a block may have:
+    `convert-kvq-to-gpu` adds to them what scratch takes meanwhile.
+
+    With `overwrites` what `acc` holds is not read, and counts as 0, so that its memory may
+    hold something else before.
 
     Numerics: the query, times codes, and the probabilities, times scales of values, are
     rounded to f16 (bf16 where exact tokens of bf16 are multiplied), products are added in
@@ -179,7 +183,7 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     Errors: as of `kvq.partial_attention`; keys or values that are neither a cache nor
     the components of one; a mask whose elements of tokens that follow each other do
     not, as a buffer; results without tensors or tensors without results;
-    `query_codes` of integers.
+    `query_codes` of integers; `held_bytes` that are not from 0 to `shared_bytes`.
   }];
   let arguments = (ins
     AnyTypeOf<[2DTensorOf<[F32]>, MemRefRankOf<[F32], [2]>]>:$query,
@@ -209,7 +213,9 @@ def KVQ_BlockAttentionOp : KVQ_Op<"block_attention", [
     OptionalAttr<I64Attr>:$window,
     OptionalAttr<I64Attr>:$window_first,
     OptionalAttr<TypeAttr>:$query_codes,
-    UnitAttr:$moves_fp8);
+    UnitAttr:$moves_fp8,
+    UnitAttr:$overwrites,
+    DefaultValuedAttr<I64Attr, "0">:$held_bytes);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $query `:` type($query) `)`

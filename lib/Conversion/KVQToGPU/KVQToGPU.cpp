@@ -8,6 +8,7 @@
 #include "kvq/Conversion/Passes.h"
 
 #include "Distribute.h"
+#include "RematerializeQueries.h"
 #include "TensorCore/BlockAttention.h"
 #include "TensorCore/BlockPlan.h"
 #include "TensorCore/WarpBuilder.h"
@@ -175,29 +176,6 @@ static gpu::LaunchOp createLaunch(RewriterBase &rewriter, scf::ForallOp forall,
   return launch;
 }
 
-/// Makes the rings of all block attention in `launch` its dynamic memory: as
-/// much as that may take without the `bytes` that are in use beside them.
-static LogicalResult sizeRings(RewriterBase &rewriter, gpu::LaunchOp launch,
-                               int64_t bytes) {
-  int64_t most = 0;
-  WalkResult result = launch.getBody().walk([&](BlockAttentionOp op) {
-    op.setSharedBytes(op.getSharedBytes() - bytes);
-    FailureOr<int64_t> ofOp = getRingBytes(op);
-    if (failed(ofOp))
-      return WalkResult::interrupt();
-    most = std::max(most, *ofOp);
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
-  if (most == 0)
-    return success();
-  rewriter.setInsertionPoint(launch);
-  launch.getDynamicSharedMemorySizeMutable().assign(
-      arith::ConstantIntOp::create(rewriter, launch.getLoc(), most, 32));
-  return success();
-}
-
 static LogicalResult checkBlockSize(scf::ForallOp forall, int64_t blockSize) {
   WalkResult result = forall.walk([&](BlockAttentionOp op) -> WalkResult {
     constexpr int64_t kThreads = 32 * kBlockWarps;
@@ -218,9 +196,8 @@ static LogicalResult convertWorkItems(RewriterBase &rewriter,
     return failure();
   WorkItem item;
   gpu::LaunchOp launch = createLaunch(rewriter, forall, name, blockSize, item);
-  if (failed(moveScratchToWorkgroup(
-          rewriter, launch, mostBytes,
-          [&](int64_t bytes) { return sizeRings(rewriter, launch, bytes); })))
+  if (failed(rematerializeQueries(rewriter, launch)) ||
+      failed(moveScratchToWorkgroup(rewriter, launch, mostBytes)))
     return failure();
   return convertRegion(rewriter, launch.getBody(),
                        {launch.getThreadIds().x, blockSize, item}, copies);

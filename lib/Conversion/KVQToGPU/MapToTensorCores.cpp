@@ -12,7 +12,10 @@
 #include "kvq/Conversion/Capabilities.h"
 #include "kvq/IR/KVQ.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
@@ -104,18 +107,30 @@ static void dropQueryCodes(PartialAttentionOp op) {
     op.removeQueryCodesAttr();
 }
 
+static bool isZero(Value tensor) {
+  auto fill = tensor.getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs().front(), m_PosZeroFloat());
+}
+
 static void replace(RewriterBase &rewriter, PartialAttentionOp op,
                     int64_t sharedBytes, bool movesFP8) {
   rewriter.setInsertionPoint(op);
+  Value acc = op.getAcc();
+  bool overwrites = isZero(acc);
+  if (overwrites)
+    acc = tensor::EmptyOp::create(rewriter, op.getLoc(),
+                                  op.getAcc().getType().getShape(),
+                                  rewriter.getF32Type());
   auto block = BlockAttentionOp::create(
       rewriter, op.getLoc(), op.getResultTypes(), op.getQuery(), op.getKey(),
       op.getValue(), op.getBatch(), op.getHead(), op.getBegin(), op.getEnd(),
-      op.getKeyPages(), op.getValuePages(), op.getAcc(), op.getMax(),
+      op.getKeyPages(), op.getValuePages(), acc, op.getMax(),
       op.getSum(), op.getBias(), op.getSlopes(), op.getPosition(), op.getMask(),
       op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
       *op.getValueRegion(), sharedBytes, op.getSoftcapAttr(),
       op.getQueryTokens(), op.getCausal(), op.getWindowAttr(),
-      op.getWindowFirstAttr(), op.getQueryCodesAttr(), movesFP8);
+      op.getWindowFirstAttr(), op.getQueryCodesAttr(), movesFP8,
+      overwrites);
   rewriter.replaceOp(op, block);
 }
 
@@ -153,7 +168,7 @@ private:
       plan = BlockPlan::get(
           {op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
            *op.getValueRegion(), op.getQuery().getType().getDimSize(0),
-           asksForFP8(op), target.chip->maxSharedBytes - getHeldBytes(op),
+           asksForFP8(op), target.chip->maxSharedBytes, getHeldBytes(op),
            target.has(GPUFeature::FP8Conversion)},
           whyNot);
       if (plan && plan->multipliesFP8() && !target.has(GPUFeature::FP8MMA))

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace mlir::kvq {
 #define GEN_PASS_DEF_SETMINBLOCKSPASS
@@ -38,6 +39,15 @@ static int64_t countBlocks(const GPUChip &chip, int64_t bytes) {
   // Each block takes a little more, and one may have all but that.
   constexpr int64_t kReserved = 1024;
   return (chip.maxSharedBytes + kReserved) / (bytes + kReserved);
+}
+
+/// The most values that a loop of the kernel carries.
+static size_t countCarried(gpu::GPUFuncOp kernel) {
+  size_t most = 0;
+  kernel.walk([&](LoopLikeOpInterface loop) {
+    most = std::max(most, loop.getInits().size());
+  });
+  return most;
 }
 
 namespace {
@@ -76,8 +86,10 @@ private:
           blocks, countBlocks(*known->chip, dynamicBytes.getSExtValue() +
                                                 getStaticSharedBytes(kernel)));
     }
-    // Where memory has room for several, the assembler weighs them itself.
-    if (blocks == 1)
+    // Where memory has room for several, or registers for what loops carry and
+    // as much again, the assembler weighs them better itself.
+    constexpr size_t kManyValues = 64;
+    if (blocks == 1 && countCarried(kernel) > kManyValues)
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       Builder(&getContext()).getI32IntegerAttr(1));
     return success();

@@ -7,6 +7,8 @@
 
 #include "WorkgroupMemory.h"
 
+#include "Rings.h"
+
 #include "kvq/Conversion/Capabilities.h"
 
 #include "kvq/IR/KVQ.h"
@@ -101,7 +103,7 @@ namespace {
 struct Scratch {
   Operation *alloc;
   int64_t elements;
-  /// The first and the last op of the kernel's block that uses it.
+  /// The first and the last time that it is in use.
   unsigned first, last;
 
   MemRefType getType() const {
@@ -124,37 +126,29 @@ struct Slot {
              return other->last < scratch.first || scratch.last < other->first;
            });
   }
-
-  /// Whether something in it is in use at one of these places.
-  bool isInUse(ArrayRef<unsigned> places) const {
-    return llvm::any_of(tenants, [&](const Scratch *scratch) {
-      return llvm::any_of(places, [&](unsigned place) {
-        return scratch->first <= place && place <= scratch->last;
-      });
-    });
-  }
 };
 
-/// The place of each op of a kernel's block.
-using Order = llvm::DenseMap<Operation *, unsigned>;
 } // namespace
 
 /// Extends the lifetime by the uses of `buffer` and of views of it.
-static void addUses(Scratch &scratch, Value buffer, Block &body,
-                    const Order &order) {
-  for (Operation *user : buffer.getUsers()) {
-    unsigned place = order.lookup(body.findAncestorOpInBlock(*user));
-    scratch.first = std::min(scratch.first, place);
-    scratch.last = std::max(scratch.last, place);
-    if (isa<ViewLikeOpInterface>(user))
+static void addUses(Scratch &scratch, Value buffer, const Rings &rings) {
+  for (OpOperand &use : buffer.getUses()) {
+    Operation *user = use.getOwner();
+    auto [first, last] = rings.getTimes(use);
+    if (isa<memref::DeallocOp>(user))
+      continue;
+    if (isa<ViewLikeOpInterface>(user)) {
       for (Value view : user->getResults())
-        addUses(scratch, view, body, order);
+        addUses(scratch, view, rings);
+      continue;
+    }
+    scratch.first = std::min(scratch.first, first);
+    scratch.last = std::max(scratch.last, last);
   }
 }
 
 static FailureOr<SmallVector<Scratch>> findScratch(gpu::LaunchOp launch,
-                                                   const Order &order) {
-  Block &body = launch.getBody().front();
+                                                   const Rings &rings) {
   SmallVector<Scratch> found;
   WalkResult result = launch.getBody().walk([&](Operation *op) -> WalkResult {
     if (!isa<memref::AllocaOp, memref::AllocOp>(op))
@@ -169,8 +163,8 @@ static FailureOr<SmallVector<Scratch>> findScratch(gpu::LaunchOp launch,
     FailureOr<int64_t> elements = getMaxElements(op);
     if (failed(elements))
       return failure();
-    Scratch scratch = {op, *elements, unsigned(order.size()), 0};
-    addUses(scratch, op->getResult(0), body, order);
+    Scratch scratch = {op, *elements, rings.getEndOfTime(), 0};
+    addUses(scratch, op->getResult(0), rings);
     found.push_back(scratch);
     return success();
   });
@@ -248,18 +242,6 @@ static MemRefType getSlotType(const Slot &slot) {
   return inWorkgroup(MemRefType::get({slot.elements}, slot.elementType));
 }
 
-/// Where the ops are that have the dynamic memory of the launch for themselves;
-/// they leave it with all threads.
-static SmallVector<unsigned> findRingUses(gpu::LaunchOp launch,
-                                          const Order &order) {
-  SmallVector<unsigned> places;
-  launch.getBody().walk([&](BlockAttentionOp op) {
-    places.push_back(order.lookup(
-        launch.getBody().front().findAncestorOpInBlock(*op.getOperation())));
-  });
-  return places;
-}
-
 static int64_t getDynamicBytes(gpu::LaunchOp launch) {
   APInt bytes(32, 0);
   if (Value size = launch.getDynamicSharedMemorySize())
@@ -267,34 +249,27 @@ static int64_t getDynamicBytes(gpu::LaunchOp launch) {
   return bytes.getSExtValue();
 }
 
-/// Dynamic memory for slots, from `begin` on.
-static SmallVector<Value> addDynamicMemory(RewriterBase &rewriter,
-                                           gpu::LaunchOp launch,
-                                           ArrayRef<Slot> slots,
-                                           int64_t begin) {
-  if (slots.empty())
-    return {};
+static void reserveDynamicMemory(RewriterBase &rewriter, gpu::LaunchOp launch,
+                                 int64_t bytes) {
+  if (bytes <= getDynamicBytes(launch))
+    return;
+  rewriter.setInsertionPoint(launch);
+  launch.getDynamicSharedMemorySizeMutable().assign(
+      arith::ConstantIntOp::create(rewriter, launch.getLoc(), bytes, 32));
+}
+
+/// A slot at a place of the launch's dynamic memory.
+static Value addDynamicMemory(RewriterBase &rewriter, gpu::LaunchOp launch,
+                              const Slot &slot, int64_t place) {
   Location loc = launch.getLoc();
   rewriter.setInsertionPointToStart(&launch.getBody().front());
   Value memory = gpu::DynamicSharedMemoryOp::create(
       rewriter, loc,
       inWorkgroup(
           MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type())));
-  SmallVector<Value> buffers;
-  int64_t end = begin;
-  for (const Slot &slot : slots) {
-    end = llvm::alignTo(end, kAlignment);
-    Value offset = arith::ConstantIndexOp::create(rewriter, loc, end);
-    buffers.push_back(memref::ViewOp::create(rewriter, loc, getSlotType(slot),
-                                             memory, offset, ValueRange()));
-    end += getBytes(slot);
-  }
-  if (end > getDynamicBytes(launch)) {
-    rewriter.setInsertionPoint(launch);
-    launch.getDynamicSharedMemorySizeMutable().assign(
-        arith::ConstantIntOp::create(rewriter, loc, end, 32));
-  }
-  return buffers;
+  Value offset = arith::ConstantIndexOp::create(rewriter, loc, place);
+  return memref::ViewOp::create(rewriter, loc, getSlotType(slot), memory,
+                                offset, ValueRange());
 }
 
 /// How many slots, the first ones, are left once the others have all of the
@@ -320,43 +295,110 @@ assignSlots(gpu::LaunchOp launch, ArrayRef<Scratch> found, int64_t mostBytes) {
   return slots;
 }
 
-LogicalResult kvq::moveScratchToWorkgroup(
-    RewriterBase &rewriter, gpu::LaunchOp launch, int64_t mostBytes,
-    llvm::function_ref<LogicalResult(int64_t bytes)> sizeRings) {
+namespace {
+/// Where slots lie: at a place of the dynamic memory, where rings are at other
+/// times or leave room, or apart from them.
+struct Places {
+  SmallVector<std::pair<Slot, int64_t>> shared;
+  SmallVector<Slot> apart;
+  /// Where what is shared ends.
+  int64_t end = 0;
+};
+} // namespace
+
+/// What a slot may have of the dynamic memory while rings are used around it.
+static MemoryRange getRange(const Slot &slot, const Rings &rings) {
+  MemoryRange range;
+  for (const Scratch *scratch : slot.tenants)
+    range.intersect(rings.getRange(scratch->first, scratch->last));
+  return range;
+}
+
+/// Puts slots one after the other; those that do not fit are moved to `apart`.
+static Places placeSlots(ArrayRef<Slot> slots, const Rings &rings) {
+  SmallVector<MemoryRange> ranges;
+  for (const Slot &slot : slots)
+    ranges.push_back(getRange(slot, rings));
+  auto order = llvm::to_vector(llvm::seq(slots.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::pair(ranges[a].begin, a) < std::pair(ranges[b].begin, b);
+  });
+  Places places;
+  for (size_t i : order) {
+    int64_t begin =
+        llvm::alignTo(std::max(places.end, ranges[i].begin), kAlignment);
+    int64_t end = begin + getBytes(slots[i]);
+    if (end > ranges[i].end) {
+      places.apart.push_back(slots[i]);
+      continue;
+    }
+    places.shared.push_back({slots[i], begin});
+    places.end = end;
+  }
+  return places;
+}
+
+/// Sizes the rings, too.
+static FailureOr<Places> assignPlaces(ArrayRef<Slot> slots, Rings &rings) {
+  if (!rings.exist())
+    return Places{{}, SmallVector<Slot>(slots), 0};
+  SmallVector<Slot> apart, rest(slots);
+  while (true) {
+    // The more lies apart, the less is left for rings.
+    if (failed(rings.size(getBytesWithGaps(apart))))
+      return failure();
+    Places places = placeSlots(rest, rings);
+    bool isDone = places.apart.empty();
+    apart.append(std::move(places.apart));
+    if (isDone) {
+      places.apart = std::move(apart);
+      return places;
+    }
+    rest.clear();
+    for (auto &[slot, place] : places.shared)
+      rest.push_back(slot);
+  }
+}
+
+LogicalResult kvq::moveScratchToWorkgroup(RewriterBase &rewriter,
+                                          gpu::LaunchOp launch,
+                                          int64_t mostBytes) {
   OpBuilder::InsertionGuard guard(rewriter);
-  Order order;
-  for (Operation &op : launch.getBody().front())
-    order[&op] = order.size();
-  FailureOr<SmallVector<Scratch>> found = findScratch(launch, order);
+  FailureOr<Rings> rings = Rings::get(launch);
+  if (failed(rings))
+    return failure();
+  FailureOr<SmallVector<Scratch>> found = findScratch(launch, *rings);
   if (failed(found))
     return failure();
   FailureOr<SmallVector<Slot>> slots = assignSlots(launch, *found, mostBytes);
   if (failed(slots))
     return failure();
-  // What may lie where the rings are at other times, what is behind them, and
-  // the rest, which is not dynamic.
-  SmallVector<unsigned> rings = findRingUses(launch, order);
-  SmallVector<Slot> all, others;
-  for (const Slot &slot : *slots)
-    (!rings.empty() && !slot.isInUse(rings) ? all : others).push_back(slot);
-  if (failed(sizeRings(getBytesWithGaps(others))))
+  FailureOr<Places> places = assignPlaces(*slots, *rings);
+  if (failed(places))
     return failure();
-  SmallVector<Value> buffers =
-      addDynamicMemory(rewriter, launch, all, /*begin=*/0);
-  size_t numDynamic = countDynamic(others);
-  llvm::append_range(buffers,
-                     addDynamicMemory(rewriter, launch,
-                                      ArrayRef(others).take_front(numDynamic),
-                                      getDynamicBytes(launch)));
-  for (const Slot &slot : ArrayRef(others).drop_front(numDynamic))
-    buffers.push_back(launch.addWorkgroupAttribution(
-        getSlotType(slot), slot.tenants.front()->alloc->getLoc()));
-  llvm::append_range(all, others);
-  for (auto [slot, buffer] : llvm::zip_equal(all, buffers)) {
+  reserveDynamicMemory(rewriter, launch,
+                       std::max(rings->getBytes(), places->end));
+  auto move = [&](const Slot &slot, Value buffer) {
     for (const Scratch *scratch : slot.tenants)
       moveTo(rewriter, buffer, *scratch);
-    if (failed(propagateMemorySpace(buffer)))
+    return propagateMemorySpace(buffer);
+  };
+  for (auto &[slot, place] : places->shared)
+    if (failed(move(slot, addDynamicMemory(rewriter, launch, slot, place))))
+      return failure();
+  // Of what lies apart, the rest is not dynamic.
+  ArrayRef<Slot> apart = places->apart;
+  size_t numDynamic = countDynamic(apart);
+  for (const Slot &slot : apart.take_front(numDynamic)) {
+    int64_t place = llvm::alignTo(getDynamicBytes(launch), kAlignment);
+    reserveDynamicMemory(rewriter, launch, place + getBytes(slot));
+    if (failed(move(slot, addDynamicMemory(rewriter, launch, slot, place))))
       return failure();
   }
+  for (const Slot &slot : apart.drop_front(numDynamic))
+    if (failed(move(slot, launch.addWorkgroupAttribution(
+                              getSlotType(slot),
+                              slot.tenants.front()->alloc->getLoc()))))
+      return failure();
   return success();
 }

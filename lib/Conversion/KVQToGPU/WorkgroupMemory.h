@@ -15,13 +15,11 @@ namespace mlir::kvq {
 /// Replaces the allocations in `launch` by memory that the threads of a block
 /// share, and the types of what views them. Sizes that are not constant need a
 /// constant bound, and are to fit `mostBytes`. Memory beyond what a launch gets
-/// without asking is dynamic.
-/// Before, `sizeRings` is given the bytes that are in use beside the rings of
-/// block attention, and makes the rings the launch's dynamic memory. Fails with
-/// an error where that, the amount of memory or a use forbids it.
-LogicalResult moveScratchToWorkgroup(
-    RewriterBase &rewriter, gpu::LaunchOp launch, int64_t mostBytes,
-    llvm::function_ref<LogicalResult(int64_t bytes)> sizeRings);
+/// without asking is dynamic, and so are the rings of block attention, which
+/// have what is left, and in which scratch of other times lies. Fails with an
+/// error where the amount of memory or a use forbids it.
+LogicalResult moveScratchToWorkgroup(RewriterBase &rewriter,
+                                     gpu::LaunchOp launch, int64_t mostBytes);
 
 } // namespace mlir::kvq
 

@@ -37,6 +37,7 @@ class Chip:
 
 
 _KIB = 1024
+RESERVED = 1024  # bytes of shared memory that a block has besides its own, since sm_80
 CHIPS = (
     Chip("A100", "sm_80", 108, 1.41, 2039, 700, shared_bytes=164 * _KIB, block_shared_bytes=163 * _KIB, single=2.0),
     Chip("H100", "sm_90a", 132, 1.755, 3352, 850, shared_bytes=228 * _KIB, block_shared_bytes=227 * _KIB),

@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from .._kvq import Error
+from .chips import RESERVED
 
 _ELF, _CUDA = b"\x7fELF\x02\x01", 190
 _SYMBOLS = 2  # type of a section
@@ -103,13 +104,15 @@ def _read(data: bytes) -> list[Kernel]:
             continue
         threads = [struct.unpack("<III", v) for a, v in _attributes(own.data) if a == _MAX_THREADS]
         shared = by_name.get(f".nv.shared.{name}")
+        # Since sm_90 it begins with what every block has besides its own.
+        reserved = RESERVED if sm >= 90 else 0
         kernels.append(
             Kernel(
                 name,
                 sm,
                 section.data,
                 per_function[_REGISTERS].get(name, section.info >> 24),
-                shared.size if shared else 0,
+                shared.size - reserved if shared else 0,
                 per_function[_FRAME].get(name, 0),
                 threads[0][0] * threads[0][1] * threads[0][2] if threads else None,
             )

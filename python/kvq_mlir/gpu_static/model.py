@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .chips import Chip
+from .chips import RESERVED, Chip
 from .cubin import Kernel
 from .flow import Loop
 from .sass import MATRIX, Instruction
 
 WARP = 32
-_RESERVED = 1024  # bytes of shared memory that a block has besides its own, since sm_80
 _ACHIEVED = 0.92  # of what memory can do, by a copy
 
 # What is issued to each unit; the rest takes none of them long.
@@ -47,7 +46,7 @@ def occupancy(chip: Chip, kernel: Kernel, threads: int, dynamic_shared: int) -> 
         "blocks": chip.blocks,
         "threads": chip.threads // (warps * WARP),
         "registers": chip.registers // per_warp // warps,
-        "shared memory": chip.shared_bytes // (_up(shared, 128) + _RESERVED),
+        "shared memory": chip.shared_bytes // (_up(shared, 128) + RESERVED),
     }
     limit = min(limits, key=lambda name: limits[name])
     return Occupancy(limits[limit], limit)

@@ -29,6 +29,31 @@ func.func @regions(%q: tensor<4x128xf32>, %k: !kc, %v: !vc, %h: index, %lo: inde
 
 // -----
 
+// Sums that begin as zeros are not read: their memory may hold something else
+// until they are written.
+
+#i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
+!c = !kvq.cache<1x8x?x128xf16, #i8>
+
+// CHECK-LABEL: func.func @zeros(
+// CHECK:         %[[ACC:.*]] = tensor.empty() : tensor<4x128xf32>
+// CHECK-NEXT:    kvq.block_attention
+// CHECK-SAME:      outs(%[[ACC]], %arg
+// CHECK-SAME:      overwrites
+// ADA-LABEL: func.func @zeros(
+func.func @zeros(%q: tensor<4x128xf32>, %c: !c, %h: index, %lo: index, %hi: index,
+                 %acc: tensor<4x128xf32>, %max: tensor<4xf32>, %sum: tensor<4xf32>) -> tensor<4x128xf32> {
+  %zero = arith.constant 0.0 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%acc : tensor<4x128xf32>) -> tensor<4x128xf32>
+  %0:3 = kvq.partial_attention ins(%q, %c, %c : tensor<4x128xf32>, !c, !c)
+      at [%h, %h] tokens [%lo to %hi] flushed [%lo, %lo]
+      outs(%zeros, %max, %sum : tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x128xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0#0 : tensor<4x128xf32>
+}
+
+// -----
+
 #i8 = #kvq.format<codes = i8, group = [1, *], scale = f16>
 #i5 = #kvq.format<codes = i5, group = [1, *], scale = f16>
 !kc = !kvq.cache<1x8x?x128xf16, #i8>

@@ -75,11 +75,11 @@ void WarpState::unpack(ValueRange values) {
     tile.unpack(values.slice(i * perTile, perTile));
 }
 
-/// To the next step, while `ahead` is on its way: its keys are in what was the
-/// free slot, its values in that of the step's keys.
-void WarpState::advance(const Step &ahead) {
+/// To the next step: the keys of the step ahead are in what was the free slot,
+/// its values in that of the step's keys. `later` follows on the step ahead.
+void WarpState::advance(const Step &later) {
   std::rotate(slots.begin(), slots.begin() + 2, slots.end());
-  addPages(ahead);
+  addPages(later);
   for (auto *pages : {&keyPages, &valuePages})
     if (!pages->empty())
       pages->erase(pages->begin());
@@ -92,10 +92,10 @@ void WarpState::addPages(const Step &step) {
     valuePages.push_back(step.valuePage);
 }
 
-/// The step at `begin`, whose pages are known.
-Step WarpState::getStep(Value begin, StepKind kind) const {
-  auto getPage = [](ArrayRef<Value> pages) {
-    return pages.empty() ? Value() : pages.front();
+/// The step at `begin`, the `ahead`th after this one, whose pages are known.
+Step WarpState::getStep(Value begin, StepKind kind, size_t ahead) const {
+  auto getPage = [&](ArrayRef<Value> pages) {
+    return pages.empty() ? Value() : pages[ahead];
   };
   return {begin, kind, getPage(keyPages), getPage(valuePages)};
 }
@@ -128,12 +128,11 @@ WarpState BlockEmitter::createState() {
 //===----------------------------------------------------------------------===//
 
 WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
-  Step ahead =
-      createStep(w.add(step.begin, plan.depth * plan.getStride()), step.kind);
-  state = step.kind == StepKind::Whole ? emitWholeStep(step, ahead, state)
-                                       : emitPartialStep(step, ahead, state);
-  state.advance(ahead);
-  return state;
+  int64_t tokens = plan.depth * plan.getStride();
+  Step ahead = state.getStep(w.add(step.begin, tokens), step.kind, plan.depth);
+  ahead.some = w.add(step.some, tokens);
+  return step.kind == StepKind::Whole ? emitWholeStep(step, ahead, state)
+                                      : emitPartialStep(step, ahead, state);
 }
 
 WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
@@ -146,6 +145,7 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
   SmallVector<Scores> scores = emitScores(state, step);
   awaitCopies(value, step, state.getValueSlot());
   copyStep(value, ahead, state.getKeySlot());
+  Step later = createLaterStep(ahead);
   SmallVector<ScaledProbabilities> probabilities;
   // Of several groups again and again, lest they are in registers between.
   bool loadsAgain = plan.value.copiesScales && plan.value.groups > 1;
@@ -156,7 +156,7 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
                       : valueScales;
   };
   auto isolateGroups = [&](ColumnState &tile) {
-    this->isolateGroups(tile, state.getValueSlot());
+    relocateLane().isolateGroups(tile, state.getValueSlot());
   };
   IsolateGroups isolate;
   if (isolatesGroups())
@@ -165,6 +165,7 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
     probabilities.push_back(
         emitSoftmax(tile, step.kind, of, getScales, isolate));
   emitMaskedValues(state, step, probabilities);
+  state.advance(later);
   return state;
 }
 
@@ -177,6 +178,7 @@ WarpState BlockEmitter::emitPartialStep(const Step &step, const Step &ahead,
   // All lanes have loaded keys before values take their place.
   w.syncWarp();
   copyStep(value, ahead, state.getKeySlot());
+  after.advance(createLaterStep(ahead));
   return after;
 }
 
@@ -243,8 +245,9 @@ WarpState BlockEmitter::emitPartialSpan(const Step &step, WarpState state) {
 void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
                             WarpState &state) {
   SmallVector<Scores> scores(tiles.size());
-  addScores(scores, state, part, queries, loadGuardedScales(key, part, 0, 2),
-            0);
+  addScores(
+      scores, state, part, queries,
+      [&] { return loadGuardedScales(key, part, 0, 2); }, 0);
   if (op.getMask())
     for (auto [of, mask] : llvm::zip_equal(scores, loadMask(part)))
       applyMask(of, mask);
@@ -258,22 +261,51 @@ void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
   emitPartialValues(state, part, probabilities);
 }
 
-/// The warp's steps from `first` to `last`.
-WarpState BlockEmitter::emitLoop(Value first, Value last, WarpState state,
-                                 StepKind kind) {
+/// The warp's partial steps from `first` to `last`.
+WarpState BlockEmitter::emitPartialLoop(Value first, Value last,
+                                        WarpState state) {
   WarpState after = state;
-  after.unpack(w.buildFor(first, last, w.i32(plan.getStride()), state.pack(),
-                          [&](Value stepBegin, ValueRange carried) {
-                            WarpState inside = state;
-                            inside.unpack(carried);
-                            inside = emitStep(inside.getStep(stepBegin, kind),
-                                              inside);
-                            // Few steps; whole ones leave it to the rounds.
-                            if (kind == StepKind::Partial)
-                              takeOffsetsOff(inside);
-                            return inside.pack();
-                          }));
+  after.unpack(w.buildFor(
+      first, last, w.i32(plan.getStride()), state.pack(),
+      [&](Value stepBegin, ValueRange carried) {
+        WarpState inside = state;
+        inside.unpack(carried);
+        inside = emitStep(inside.getStep(stepBegin, StepKind::Partial), inside);
+        // Few steps; whole ones leave it to the rounds.
+        takeOffsetsOff(inside);
+        return inside.pack();
+      }));
   return after;
+}
+
+/// So many whole steps of the warp from `first` on; none of a negative `first`.
+/// Also returns where they end. How many are left is in the bits that a step's
+/// first token has none of, so that one register says that, too. It counts from
+/// what is needed most: the token whose page is loaded.
+std::pair<Value, WarpState>
+BlockEmitter::emitWholeLoop(Value first, Value steps, WarpState state) {
+  int64_t mask = plan.stepTokens - 1;
+  int64_t bias = (plan.depth + 1) * plan.getStride() - plan.firstToken;
+  SmallVector<Value> carried = {w.add(w.add(first, steps), bias)};
+  llvm::append_range(carried, state.pack());
+  auto isMore = [&](ValueRange carried) {
+    return w.compare(arith::CmpIPredicate::ne, w.bitAnd(carried.front(), mask),
+                     w.i32(0));
+  };
+  carried = w.buildWhile(carried, isMore, [&](ValueRange carried) {
+    WarpState inside = state;
+    inside.unpack(carried.drop_front());
+    Value begin = w.add(w.bitAnd(carried.front(), ~mask), -bias);
+    Step step = inside.getStep(begin, StepKind::Whole);
+    step.some = w.add(carried.front(), -bias);
+    inside = emitStep(step, inside);
+    SmallVector<Value> next = {w.add(carried.front(), plan.getStride() - 1)};
+    llvm::append_range(next, inside.pack());
+    return next;
+  });
+  WarpState after = state;
+  after.unpack(ArrayRef(carried).drop_front());
+  return {w.add(carried.front(), -bias), after};
 }
 
 /// The steps of which nothing is known of the first round and of the last one:
@@ -282,7 +314,7 @@ WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
                                          WarpState state, Value isFirst,
                                          Value isLast) {
   auto emitLoop = [&](WarpState state) {
-    return relocate().emitLoop(first, last, state, StepKind::Partial);
+    return relocate().emitPartialLoop(first, last, state);
   };
   if (!copiesInBulk)
     return emitLoop(state);
@@ -350,16 +382,18 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
     inside = emitPartialSteps(w.select(isFirst, firstStep, wholeLast),
                               w.select(isLast, here.end, before), inside,
                               isFirst, isLast);
-    // Computed before the loop, and not in it to save a register.
-    Value next = w.add(round, roundTokens);
-    Value last = w.conceal(w.min(wholeLast, next));
-    // One register says where the next round begins, and whether there is one.
-    next = w.conceal(w.select(isLast, w.i32(-1), next));
-    inside = relocate().emitLoop(round, last, inside, StepKind::Whole);
+    // The last round, which has no whole steps, says that there is no more.
+    Value steps = w.divideUnsigned(
+        w.sub(w.min(wholeLast, w.add(round, roundTokens)), round), stride);
+    round = w.select(isLast, w.i32(plan.firstToken - plan.stepTokens), round);
+    steps = w.select(isLast, w.i32(0), steps);
+    Value next;
+    std::tie(next, inside) = relocate().emitWholeLoop(round, steps, inside);
     relocate().takeOffsetsOff(inside);
     SmallVector<Value> after = {next};
     llvm::append_range(after, inside.pack());
-    Value isMore = w.compare(arith::CmpIPredicate::sge, next, w.i32(0));
+    Value isMore =
+        w.compare(arith::CmpIPredicate::sge, next, w.i32(plan.firstToken));
     return std::pair(isMore, after);
   });
   WarpState after = state;
@@ -458,6 +492,10 @@ void BlockEmitter::emitRows(Value firstRow) {
   for (int64_t tile = 0; tile != plan.columnTiles; ++tile)
     tiles.push_back(createTile(w.add(firstRow, tile * kFragmentRows)));
   storeQuads(firstRow);
+  // Copies may take the place of the query; all warps load quads.
+  if (copiesInBulk)
+    w.fenceForBulkCopies();
+  w.syncBlock();
   Value first = getFirstStep();
   WarpState state = createState();
   for (int64_t i = 0; i != plan.depth; ++i) {
@@ -467,6 +505,8 @@ void BlockEmitter::emitRows(Value firstRow) {
     copyStep(key, step, state.slots[2 * i]);
     copyStep(value, step, state.slots[2 * i + 1]);
   }
+  state.addPages(createStep(w.add(first, plan.depth * plan.getStride()),
+                            StepKind::Partial));
   state = emitSteps(first, state);
   BlockEmitter last = relocate();
   for (auto [tile, of] : llvm::zip_equal(tiles, state.tiles))
@@ -496,9 +536,18 @@ BlockEmitter::BlockEmitter(OpBuilder &builder, BlockAttentionOp op,
 
 /// Sets what follows from the lane and from where the rows of its block are.
 void BlockEmitter::locate(Value ofBatch, Value ofHead) {
-  thread = w.readThread();
   batch = ofBatch;
   head = ofHead;
+  locateLane();
+  key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
+  value = locateSide(plan.value, op.getValues(), op.getValuePages());
+  for (SideRows *side : {&key, &value})
+    planPlaces(*side);
+}
+
+/// Sets what follows from the thread.
+void BlockEmitter::locateLane() {
+  thread = w.readThread();
   warp = w.divideUnsigned(thread, 32);
   lane = w.remUnsigned(thread, 32);
   laneRow = w.divideUnsigned(lane, 4);
@@ -506,20 +555,43 @@ void BlockEmitter::locate(Value ofBatch, Value ofHead) {
   laneBytes = w.mul(lane, 16);
   // Lest the reach is taken off again.
   laneReach = w.conceal(w.add(laneBytes, kCopyReach));
-  key = locateSide(plan.key, op.getKeys(), op.getKeyPages());
-  value = locateSide(plan.value, op.getValues(), op.getValuePages());
 }
 
-/// For the code that follows: what `locate` sets is computed anew there, rather
-/// than before other loops, in which it would be in registers.
+/// The same, computed anew: for code that seldom runs, lest it is in registers
+/// elsewhere.
+BlockEmitter BlockEmitter::relocateLane() {
+  BlockEmitter other = *this;
+  other.locateLane();
+  for (SideRows *side : {&other.key, &other.value})
+    other.planPlaces(*side);
+  return other;
+}
+
+/// What is to be done, in the block's memory.
+void BlockEmitter::storeTask() {
+  Value isFirst = w.compare(arith::CmpIPredicate::eq, thread, w.i32(0));
+  w.buildIf(isFirst, {}, [&]() -> SmallVector<Value> {
+    w.storeShared({batch, head, begin, end}, ring, plan.getTaskPlace());
+    if (position)
+      w.storeShared({position}, ring, plan.getPositionPlace());
+    w.storeShared({w.add(end, -1)}, ring, plan.getLastTokenPlace());
+    storeTables();
+    return {};
+  });
+}
+
+/// For the code that follows: what is to be done is loaded there, and what
+/// `locate` sets computed anew, rather than before other loops, in which it
+/// would be in registers.
 BlockEmitter BlockEmitter::relocate() {
   BlockEmitter other = *this;
+  Words task = w.loadShared(ring, plan.getTaskPlace(), kLaneQuadBytes);
   if (!matchPattern(begin, m_Constant()))
-    other.begin = w.conceal(begin);
-  other.end = w.conceal(end);
+    other.begin = task[2];
+  other.end = task[3];
   if (position)
-    other.position = w.conceal(position);
-  other.locate(w.conceal(batch), w.conceal(head));
+    other.position = w.loadShared(ring, plan.getPositionPlace(), 4).front();
+  other.locate(task[0], task[1]);
   other.setVisibleTokens();
   for (ColumnTile &tile : other.tiles)
     other.setVisibleTokens(tile);
@@ -528,6 +600,7 @@ BlockEmitter BlockEmitter::relocate() {
 
 void BlockEmitter::emit() {
   auto emitTiles = [&]() -> SmallVector<Value> {
+    storeTask();
     int64_t atOnce = plan.columnTiles * kFragmentRows;
     if (rows <= atOnce) {
       emitRows(w.i32(0));
@@ -541,7 +614,12 @@ void BlockEmitter::emit() {
     return {};
   };
   // No token has no page either. All threads agree.
-  w.buildIf(w.compare(arith::CmpIPredicate::slt, begin, end), {}, emitTiles);
+  w.buildIf(w.compare(arith::CmpIPredicate::slt, begin, end), {}, emitTiles,
+            [&]() -> SmallVector<Value> {
+              if (op.getOverwrites())
+                clearSums();
+              return {};
+            });
 }
 
 static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
@@ -549,7 +627,8 @@ static FailureOr<BlockPlan> getPlan(BlockAttentionOp op) {
   std::optional<BlockPlan> plan = BlockPlan::get(
       {op.getKeyCache(), op.getValueCache(), op.getKeyRegion(),
        op.getValueRegion(), getRows(op), op.getQueryCodes().has_value(),
-       int64_t(op.getSharedBytes()), !op.getMovesFp8()},
+       int64_t(op.getSharedBytes()), int64_t(op.getHeldBytes()),
+       !op.getMovesFp8()},
       whyNot);
   if (!plan)
     return op.emitOpError("expected caches that tensor cores take, got that ")
@@ -575,9 +654,10 @@ LogicalResult kvq::emitBlockAttention(RewriterBase &rewriter,
   return success();
 }
 
-FailureOr<int64_t> kvq::getRingBytes(BlockAttentionOp op) {
+FailureOr<RingUse> kvq::getRingUse(BlockAttentionOp op) {
   FailureOr<BlockPlan> plan = getPlan(op);
   if (failed(plan))
     return failure();
-  return plan->getSharedBytes();
+  return RingUse{plan->getSharedBytes(), plan->getMergeBytes(),
+                 plan->getQueryQuadPlace(0), plan->readsRowsAhead(getRows(op))};
 }

@@ -15,14 +15,24 @@ namespace mlir::kvq {
 
 /// Replaces `op`, on buffers, by what each thread of a block runs. `ring` is
 /// the i32 address of as much workgroup memory as
-/// `getRingBytes` says. With bulk copies whole steps of rows that lie together
+/// `getRingUse` says. With bulk copies whole steps of rows that lie together
 /// are copied so; the chip has to have them.
 LogicalResult emitBlockAttention(RewriterBase &rewriter, BlockAttentionOp op,
                                  Value ring, CodeCopies copies);
 
-/// Bytes of workgroup memory that `op` needs for its rings; fails with an error
-/// where it cannot be made to fit.
-FailureOr<int64_t> getRingBytes(BlockAttentionOp op);
+/// What an op takes of workgroup memory for its rings.
+struct RingUse {
+  int64_t bytes;
+  /// Bytes that the op leaves alone before its first copy and after its last
+  /// one.
+  int64_t restBegin, restEnd;
+  /// Whether it reads the query before its first copy, and writes the
+  /// accumulator after its last one.
+  bool readsRowsAhead;
+};
+
+/// Fails with an error where rings cannot be made to fit.
+FailureOr<RingUse> getRingUse(BlockAttentionOp op);
 
 } // namespace mlir::kvq
 

@@ -52,6 +52,8 @@ struct Step {
   StepKind kind;
   /// Of paged caches the pages, i32, that hold the step.
   Value keyPage, valuePage;
+  /// A token of the step, where which one does not matter.
+  Value some = begin;
 };
 
 /// What a warp carries from step to step for the columns of a tile.
@@ -83,16 +85,16 @@ struct WarpState {
   /// Slots of the ring, i32 addresses: with the keys and the values of each
   /// step that is there or on its way, and the free one.
   SmallVector<Value, 3> slots;
-  /// Of paged caches the pages of these steps.
-  SmallVector<Value, 1> keyPages, valuePages;
+  /// Of paged caches the pages of these steps, and of the next one.
+  SmallVector<Value, 2> keyPages, valuePages;
   /// Of each tile of columns.
   SmallVector<ColumnState, 1> tiles;
 
   Value getKeySlot() const { return slots[0]; }
   Value getValueSlot() const { return slots[1]; }
-  Step getStep(Value begin, StepKind kind) const;
+  Step getStep(Value begin, StepKind kind, size_t ahead = 0) const;
   void addPages(const Step &step);
-  void advance(const Step &ahead);
+  void advance(const Step &later);
   SmallVector<Value> pack() const;
   void unpack(ValueRange values);
 };
@@ -197,11 +199,6 @@ private:
 
     int64_t getFragments() const { return groups.front().size(); }
   };
-  /// Of keys whose scales are several tokens', those of each channel, in the
-  /// order of `buildQueryPairs`; `zeros` are empty without.
-  struct KeyScales {
-    SmallVector<FragmentB> scales, zeros;
-  };
   /// Sums of two products of matrices, of the one those of rows g, of the other
   /// those of rows g + 8.
   struct HalfSums {
@@ -228,7 +225,10 @@ private:
 
   // BlockAttention.cpp: the whole.
   void locate(Value ofBatch, Value ofHead);
+  void storeTask();
   BlockEmitter relocate();
+  void locateLane();
+  BlockEmitter relocateLane();
   Value getFirstStep();
   void emitRows(Value firstRow);
   TokenRange getVisible(Value position);
@@ -248,7 +248,9 @@ private:
   void emitPart(const Step &part, ArrayRef<QueryColumns> queries,
                 WarpState &state);
   WarpState emitSteps(Value first, WarpState state);
-  WarpState emitLoop(Value first, Value last, WarpState state, StepKind kind);
+  WarpState emitPartialLoop(Value first, Value last, WarpState state);
+  std::pair<Value, WarpState> emitWholeLoop(Value first, Value steps,
+                                            WarpState state);
   WarpState emitPartialSteps(Value first, Value last, WarpState state,
                              Value isFirst, Value isLast);
   void awaitCopies(const SideRows &side, const Step &step, Value slot);
@@ -258,13 +260,18 @@ private:
   ComponentRows locateComponent(const SidePlan &plan, Value component,
                                 int64_t rowTokens, bool isPool);
   ComponentRows locateGiven(const SidePlan &plan, Value component);
+  void planPlaces(SideRows &side);
   void planCopies(SideRows &side);
   void planLoads(SideRows &side);
   void copyStep(const SideRows &side, const Step &step, Value slot);
   void copyWholeStep(const SideRows &side, const Step &step, Value slot);
   void copyRowByRow(const SideRows &side, const Step &step, Value slot);
-  Value loadPage(const SideRows &side, Value begin, StepKind kind);
+  void storeTables();
+  Words loadTables();
+  Value loadPage(const SideRows &side, ArrayRef<Value> table, Value begin,
+                 StepKind kind);
   Step createStep(Value begin, StepKind kind);
+  Step createLaterStep(const Step &ahead);
   Value addChunk(Value first, const SideRows &side, Value chunk);
   Value locateStep(const SideRows &side, const Step &step,
                    const ComponentRows &rows);
@@ -323,12 +330,12 @@ private:
 
   // Quads.cpp: operands of products that lanes load anew.
   void storeQuads(Value firstRow);
-  void storeQuad(int64_t quad, const std::array<Value, 4> &of);
-  std::array<Value, 4> loadQuad(int64_t quad, Type type);
-  FragmentA loadPairs(int64_t quad);
-  int64_t getTileQuad(int64_t tile);
+  void storeQuad(int64_t place, const std::array<Value, 4> &of);
+  std::array<Value, 4> loadQuad(int64_t place, Type type);
+  FragmentA loadPairs(int64_t place);
   void storeTileQuads();
-  void loadTileQuads(QueryColumns &query, int64_t tile);
+  void loadTileInits(QueryColumns &query, int64_t tile);
+  void loadTileQuery(QueryColumns &query, int64_t tile, size_t firstPair);
 
   // Tables.cpp: codes of 4 bits to any f16s.
   std::array<Value, 2> lookUpPairs(const StoredElement &element, Value word,
@@ -363,9 +370,12 @@ private:
   void addRow(HalfSums &sums, ArrayRef<FragmentB> query,
               ArrayRef<FragmentB> row);
   void takeOffsetsOff(HalfSums &sums, const QueryColumns &query);
-  KeyScales loadKeyScales(const WarpState &state, const Step &step,
-                          int64_t span);
-  QueryColumns scaleQueryPairs(const KeyScales &of, const PerColumn *shift);
+  bool takesCopies(const Step &step);
+  SmallVector<FragmentB> loadKeyRow(const ComponentRows &rows,
+                                    const WarpState &state, const Step &step,
+                                    int64_t span);
+  QueryColumns scaleQueryPairs(const WarpState &state, const Step &step,
+                               int64_t span, const PerColumn *shift);
   void addConstantProducts(QueryColumns &columns);
 
   // FP8Products.cpp: products of floats of 8 bits.
@@ -382,9 +392,11 @@ private:
   // Scores.cpp: query times keys.
   SmallVector<QueryColumns, 1> getQueries(const WarpState &state,
                                           const Step &step, int64_t span = 0);
+  void limitLoads(int64_t fragment, MutableArrayRef<QueryColumns> queries);
   void addScores(SmallVectorImpl<Scores> &scores, const WarpState &state,
                  const Step &step, ArrayRef<QueryColumns> queries,
-                 const TokenScales &of, int64_t fragment);
+                 llvm::function_ref<TokenScales()> loadScales,
+                 int64_t fragment);
   SmallVector<Scores> emitScores(const WarpState &state, const Step &step);
   std::array<Words, 2> loadKeyWords(Value slot, int64_t fragment);
   SmallVector<SmallVector<FragmentC>>
@@ -474,6 +486,7 @@ private:
 
   // Merge.cpp: the states of all warps into the operands.
   void emitMerge(const ColumnState &state, Value firstRow);
+  void clearSums();
 
   /// Words of each half of a fragment, a chunk each.
   std::array<Words, 2> loadMatrices(const SideRows &side, Value slot,

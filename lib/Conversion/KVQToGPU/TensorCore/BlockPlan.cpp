@@ -339,9 +339,13 @@ planSteps(SidePlan &side, SmallVector<Step> &steps,
     return planned ? "" : "groups of channels that fragments mix";
   }
   // Longer loads are fewer, shorter ones keep groups of channels apart. Words
-  // come four at once, too, as matrices.
-  static constexpr int64_t ofKeys[] = {16, 4, 8}, ofValues[] = {2};
-  for (int64_t bytes : side.isKey ? ArrayRef(ofKeys) : ArrayRef(ofValues)) {
+  // come four at once, too, as matrices; scales of channels that the query is
+  // multiplied by are loaded with those of the next word.
+  static constexpr int64_t ofKeys[] = {16, 4, 8}, ofScaledQuery[] = {16, 8, 4},
+                           ofValues[] = {2};
+  for (int64_t bytes : !side.isKey             ? ArrayRef(ofValues)
+                       : side.foldsIntoQuery() ? ArrayRef(ofScaledQuery)
+                                               : ArrayRef(ofKeys)) {
     side.loadBytes = bytes;
     if (std::optional<SmallVector<Step>> planned = plan(side)) {
       steps = *planned;
@@ -411,13 +415,6 @@ int64_t BlockPlan::getSpanBytes(const SidePlan &side) const {
   SlotLayout layout = getSlotLayout(side);
   // Eight runs are a whole number of each kind.
   return layout.getPlace(layout.getRuns() / getSpans() % layout.getRuns());
-}
-
-int64_t BlockPlan::getQuadPlace(int64_t quad) const {
-  constexpr int64_t kQuadBytes = 32 * 16; // of all lanes
-  // Accumulators and the state of all warps.
-  int64_t merge = kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
-  return std::max(getRingBytes(), merge) + quad * kQuadBytes;
 }
 
 /// Whether the instructions for a step of 64 tokens do not fit their cache.
@@ -500,11 +497,12 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
 /// block away.
 void BlockPlan::chooseScaleCopies(const BlockWork &work) {
   constexpr int64_t kMostBlocks = 2;
-  // Rows of the query and of sums, and what little else a block has.
-  int64_t held =
-      work.rows * (key.getChannels() + value.getChannels()) * 4 + (2 << 10);
+  // A multiprocessor has as much as a block may have and what each block takes
+  // beside.
+  constexpr int64_t kBlockBytes = 1 << 10;
   auto countBlocks = [&] {
-    return std::min((work.sharedBytes + held) / (getSharedBytes() + held),
+    return std::min((work.sharedBytes + kBlockBytes) /
+                        (getSharedBytes() + work.heldBytes + kBlockBytes),
                     kMostBlocks);
   };
   int64_t blocks = countBlocks();
@@ -516,14 +514,14 @@ void BlockPlan::chooseScaleCopies(const BlockWork &work) {
 
 /// Steps of few bytes are copied further ahead, so that as many are on their
 /// way, unless that keeps a third block away.
-void BlockPlan::chooseDepth(int64_t sharedBytes) {
+void BlockPlan::chooseDepth(int64_t mostBytes) {
   // With two blocks 64 KiB of a multiprocessor.
   constexpr int64_t kWarpBytesAhead = 8 << 10, kMostDepth = 2;
   int64_t stepBytes = stepTokens * (key.rowBytes + value.rowBytes);
   if (isWindow(key) || isWindow(value) || stepBytes >= kWarpBytesAhead)
     return;
   depth = kMostDepth;
-  if (3 * getRingBytes() > sharedBytes)
+  if (3 * getRingBytes() > mostBytes)
     depth = 1;
 }
 
@@ -614,12 +612,13 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
       if (side->isRing())
         plan.firstToken = side->getRingBegin();
   plan.columnTiles = plan.countColumnTiles(work.rows);
+  int64_t mostBytes = work.sharedBytes - work.heldBytes;
   for (int64_t tokens : plan.getStepLengths()) {
     plan.stepTokens = tokens;
-    if (plan.getSharedBytes() <= work.sharedBytes && plan.fitsPages(tokens) &&
+    if (plan.getSharedBytes() <= mostBytes && plan.fitsPages(tokens) &&
         plan.fitsRings(tokens) && fitsLanes(tokens)) {
       plan.chooseScaleCopies(work);
-      plan.chooseDepth(work.sharedBytes);
+      plan.chooseDepth(mostBytes);
       return plan;
     }
   }

@@ -33,6 +33,10 @@ inline constexpr int64_t kBlockWarps = 4;
 inline constexpr int64_t kFragmentRows = 8;
 /// Tokens of a fragment.
 inline constexpr int64_t kFragmentTokens = 16;
+/// Bytes of a quad: of a lane, of the lanes of a row, and of all.
+inline constexpr int64_t kLaneQuadBytes = 16;
+inline constexpr int64_t kQuadRowBytes = 4 * kLaneQuadBytes;
+inline constexpr int64_t kQuadBytes = 8 * kQuadRowBytes;
 
 /// How the stored elements of a 32-bit word become pairs of f16, or are pairs
 /// of bf16.
@@ -101,8 +105,8 @@ struct BlockWork {
   int64_t rows = 0;
   /// Whether floats of 8 bits are multiplied as such.
   bool multipliesFP8 = false;
-  /// What the block may have of its memory.
-  int64_t sharedBytes = 0;
+  /// What the block may have of memory, and what else of it is in use.
+  int64_t sharedBytes = 0, heldBytes = 0;
   /// Whether the chip converts f8E4M3FN to f16.
   bool convertsFP8 = true;
 };
@@ -316,18 +320,19 @@ struct BlockPlan {
            kFragmentRows % value.groups == 0 && stepTokens >= 32;
   }
   /// Of operands of products, 16 bytes of each lane, that lanes load where they
-  /// need them: the query, where each step multiplies it by scales, what takes
-  /// off what codes are off by for two planes of keys each, and the same for
-  /// groups of values whose sums are rows.
+  /// need them: the query, where each step multiplies it by scales.
   int64_t getQueryQuads() const {
     return scalesQueryInPairs() ? llvm::divideCeil(keySteps.size(), 2) : 0;
   }
+  /// What takes off what codes are off by for two planes of keys each.
   int64_t getKeyOffsetQuads() const {
     return scalesQueryInPairs() ? llvm::divideCeil(key.element.getPlanes(), 2)
                                 : 0;
   }
-  int64_t getValueOffsetQuads() const {
-    return sumsGroupsInRows() ? value.groups : 0;
+  /// Rows of the same for groups of values whose sums are rows: a group's quad
+  /// begins with the row after that of the next group.
+  int64_t getValueOffsetRows() const {
+    return sumsGroupsInRows() ? kFragmentRows + value.groups - 1 : 0;
   }
   /// Where keys have several groups: what their scores begin with, and the
   /// query of two `KeyStep`s each, of each tile.
@@ -337,13 +342,41 @@ struct BlockPlan {
   int64_t getTileQuads() const {
     return loadsQuery() ? key.groups + llvm::divideCeil(keySteps.size(), 2) : 0;
   }
-  int64_t getQuads() const {
-    return getQueryQuads() + getKeyOffsetQuads() + getValueOffsetQuads() +
-           columnTiles * getTileQuads();
+  /// What merges warps: accumulators and the states of all.
+  int64_t getMergeBytes() const {
+    return kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
   }
-  /// The place of a quad, behind the rings of all warps, or what merges them.
-  int64_t getQuadPlace(int64_t quad) const;
-  int64_t getSharedBytes() const { return getQuadPlace(getQuads()); }
+  /// The places of quads, behind the rings of all warps, or what merges them.
+  int64_t getQueryQuadPlace(int64_t quad) const {
+    return std::max(getRingBytes(), getMergeBytes()) + quad * kQuadBytes;
+  }
+  int64_t getKeyOffsetPlace(int64_t quad) const {
+    return getQueryQuadPlace(getQueryQuads() + quad);
+  }
+  int64_t getTileQuadPlace(int64_t tile, int64_t quad) const {
+    return getKeyOffsetPlace(getKeyOffsetQuads() + tile * getTileQuads() +
+                             quad);
+  }
+  int64_t getValueOffsetPlace(int64_t row) const {
+    return getTileQuadPlace(columnTiles, 0) + row * kQuadRowBytes;
+  }
+  /// The op's operands that are numbers, and the addresses of its rows of page
+  /// tables, three quads of one lane.
+  int64_t getTaskPlace() const {
+    return getValueOffsetPlace(getValueOffsetRows());
+  }
+  int64_t getSharedBytes() const { return getTablesPlace() + kLaneQuadBytes; }
+  int64_t getPositionPlace() const { return getTaskPlace() + kLaneQuadBytes; }
+  int64_t getLastTokenPlace() const { return getPositionPlace() + 4; }
+  int64_t getTablesPlace() const { return getTaskPlace() + 2 * kLaneQuadBytes; }
+  bool hasQuads() const { return getTaskPlace() != getQueryQuadPlace(0); }
+
+  /// Whether `rows` of the query are read before the first copy, and sums of
+  /// theirs written after the last one.
+  bool readsRowsAhead(int64_t rows) const {
+    return rows <= columnTiles * kFragmentRows &&
+           (!key.foldsIntoQuery() || scalesQueryInPairs());
+  }
 
   /// The plan for a block. Without one `whyNot` says why not.
   static std::optional<BlockPlan> get(const BlockWork &work,
@@ -359,7 +392,7 @@ private:
   int64_t getTileRegisters() const;
   int64_t countColumnTiles(int64_t rows) const;
   std::array<int64_t, 3> getStepLengths() const;
-  void chooseDepth(int64_t sharedBytes);
+  void chooseDepth(int64_t mostBytes);
 };
 
 } // namespace mlir::kvq

@@ -22,7 +22,7 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-static constexpr int64_t kChunkBytes = 16, kLanes = 32;
+static constexpr int64_t kChunkBytes = 16, kLanes = 32, kPageNumberBytes = 8;
 
 //===----------------------------------------------------------------------===//
 // Where rows are
@@ -157,10 +157,14 @@ SideRows BlockEmitter::locateSide(const SidePlan &plan, ValueRange components,
     side.outerScale =
         w.loadGlobal(rows.base, 0, rows.elementType, rows.getElementBytes());
   }
-  planCopies(side);
-  planLoads(side);
   planScaleCopies(side);
   return side;
+}
+
+/// Sets where the lane's copies and loads are in a slot.
+void BlockEmitter::planPlaces(SideRows &side) {
+  planCopies(side);
+  planLoads(side);
 }
 
 /// The row of the side's component that holds a token.
@@ -187,10 +191,38 @@ Value BlockEmitter::wrap(const SideRows &side, Value index, int64_t size) {
   return w.min(index, slot);
 }
 
+/// Stores where the sequence's rows of page tables are: addresses that steps
+/// load where they need them.
+void BlockEmitter::storeTables() {
+  Words words;
+  for (const SideRows *side : {&key, &value}) {
+    Value address = w.i64(0);
+    if (side->pages) {
+      auto table = memref::ExtractStridedMetadataOp::create(w.builder, w.loc,
+                                                            side->pages);
+      Value first =
+          w.add(w.toI64(table.getOffset()),
+                w.mul(w.toI64(batch), w.toI64(table.getStrides()[0])));
+      address = memref::ExtractAlignedPointerAsIndexOp::create(w.builder, w.loc,
+                                                               side->pages);
+      address = w.add(w.toI64(address), w.mul(first, kPageNumberBytes));
+    }
+    llvm::append_range(words, w.splitI64(address));
+  }
+  w.storeShared(words, ring, plan.getTablesPlace());
+}
+
+/// Two words of each side.
+Words BlockEmitter::loadTables() {
+  if (!key.pages && !value.pages)
+    return Words(4);
+  return w.loadShared(ring, plan.getTablesPlace(), kLaneQuadBytes);
+}
+
 /// The page of a step, which lies within one; of a step that no token of the op
 /// is in, that of the next token that is. Null without pages.
-Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
-                             StepKind kind) {
+Value BlockEmitter::loadPage(const SideRows &side, ArrayRef<Value> table,
+                             Value stepBegin, StepKind kind) {
   if (!side.pages)
     return {};
   Value row = getRow(side, stepBegin);
@@ -198,16 +230,32 @@ Value BlockEmitter::loadPage(const SideRows &side, Value stepBegin,
     row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
   int64_t pageRows = *side.plan->cache.getPage();
   Value number = wrap(side, w.divideUnsigned(row, pageRows), pageRows);
-  Value page =
-      memref::LoadOp::create(w.builder, w.loc, side.pages,
-                             ValueRange{w.toIndex(batch), w.toIndex(number)});
-  // Lest it is shifted as 64 bits, and not multiplied as 32.
-  return w.conceal(w.toI32(page));
+  // Concealed lest they are shifted and masked as 64 bits, and not multiplied
+  // as
+  // 32. Of a page's number the lower bits.
+  Value address = w.add(w.joinI64(table[0], table[1]),
+                        w.mul(w.toI64(w.conceal(number)), kPageNumberBytes));
+  return w.loadGlobal(address, 0, w.builder.getI32Type(), 4);
 }
 
 Step BlockEmitter::createStep(Value stepBegin, StepKind kind) {
-  return {stepBegin, kind, loadPage(key, stepBegin, kind),
-          loadPage(value, stepBegin, kind)};
+  Words tables = loadTables();
+  ArrayRef<Value> both = tables;
+  return {stepBegin, kind, loadPage(key, both.take_front(2), stepBegin, kind),
+          loadPage(value, both.drop_front(2), stepBegin, kind)};
+}
+
+/// The step after `ahead`, whose pages are loaded a step before they are needed
+/// for copies.
+Step BlockEmitter::createLaterStep(const Step &ahead) {
+  Value some = w.add(ahead.some, plan.getStride());
+  if (!key.pages && !value.pages)
+    return {some, ahead.kind, Value(), Value()};
+  if (ahead.kind == StepKind::Partial)
+    return createStep(some, ahead.kind);
+  // There may be no more tokens. The last one is not in a register.
+  Value last = w.loadShared(ring, plan.getLastTokenPlace(), 4).front();
+  return createStep(w.min(some, last), ahead.kind);
 }
 
 /// The i64 address of the row of a component that the step's first token is in.
@@ -253,6 +301,7 @@ void BlockEmitter::planCopies(SideRows &side) {
   // apart: runs of a copy are a power of two, as kinds are.
   bool areApart = kLanes % runChunks == 0 || runChunks % kLanes == 0;
   Value ofLane = buildChunkPlace(w, layout, lane);
+  side.copyPlaces.clear();
   for (int64_t i = 0; i != copies; ++i) {
     int64_t chunk = i * kLanes;
     if (areApart)

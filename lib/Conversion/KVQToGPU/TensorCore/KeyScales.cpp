@@ -70,7 +70,8 @@ void BlockEmitter::storeQueryPairs(Value firstRow) {
   for (size_t i = 0; i < order.size(); i += 2) {
     const FragmentB &first = pairs[order[i]];
     const FragmentB &second = pairs[order[std::min(i + 1, order.size() - 1)]];
-    storeQuad(i / 2, {first[0], second[0], first[1], second[1]});
+    storeQuad(plan.getQueryQuadPlace(i / 2),
+              {first[0], second[0], first[1], second[1]});
   }
 }
 
@@ -78,7 +79,7 @@ SmallVector<FragmentB> BlockEmitter::loadQueryPairs() {
   SmallVector<FragmentB> pairs(plan.keySteps.size());
   SmallVector<size_t> order = orderPairs();
   for (size_t i = 0; i < order.size(); i += 2) {
-    FragmentA quad = loadPairs(i / 2);
+    FragmentA quad = loadPairs(plan.getQueryQuadPlace(i / 2));
     pairs[order[i]] = {quad[0], quad[2]};
     if (i + 1 != order.size())
       pairs[order[i + 1]] = {quad[1], quad[3]};
@@ -95,7 +96,7 @@ void BlockEmitter::storeKeyOffsets() {
   };
   for (int64_t plane = 0; plane < planes; plane += 2) {
     Value low = getPair(plane), high = getPair(std::min(plane + 1, planes - 1));
-    storeQuad(plan.getQueryQuads() + plane / 2, {low, high, low, high});
+    storeQuad(plan.getKeyOffsetPlace(plane / 2), {low, high, low, high});
   }
 }
 
@@ -123,36 +124,35 @@ SmallVector<FragmentB> BlockEmitter::loadGroupPairs(LoadChannels load) {
   return pairs;
 }
 
-/// The scales and zeros of a span of a step, of a whole step from the ring.
-BlockEmitter::KeyScales BlockEmitter::loadKeyScales(const WarpState &state,
-                                                    const Step &step,
-                                                    int64_t span) {
+/// Whether scales of keys are in the ring.
+bool BlockEmitter::takesCopies(const Step &step) {
+  return plan.key.copiesScales && step.kind == StepKind::Whole;
+}
+
+/// The scales or zeros of a span of a step, of a whole step from the ring.
+SmallVector<FragmentB> BlockEmitter::loadKeyRow(const ComponentRows &rows,
+                                                const WarpState &state,
+                                                const Step &step,
+                                                int64_t span) {
   constexpr int64_t kBytes = 2;
-  Step first = getSpan(step, w.i32(span));
-  auto load = [&](const ComponentRows &rows) {
-    bool isCopied = plan.key.copiesScales && step.kind == StepKind::Whole;
-    Value row = isCopied ? state.getKeySlot() : locateStep(key, first, rows);
-    return loadGroupPairs([&](int64_t channel, int64_t stride, int64_t count) {
-      Value ofLane = w.mul(laneColumn, stride * kBytes);
-      int64_t offset = channel * kBytes, bytes = count * kBytes;
-      if (isCopied)
-        return w.loadShared(w.add(row, ofLane),
-                            rows.slotPlace + span * rows.rowBytes + offset,
-                            bytes);
-      Type words = VectorType::get({bytes / 4}, w.builder.getI32Type());
-      Value vector =
-          w.loadGlobal(w.add(row, w.toI64(ofLane)), offset, words, bytes);
-      Words elements;
-      for (int64_t i = 0; i != bytes / 4; ++i)
-        elements.push_back(w.extractElement(vector, i));
-      return elements;
-    });
-  };
-  KeyScales loaded;
-  loaded.scales = load(key.scales);
-  if (plan.key.zeroType)
-    loaded.zeros = load(key.zeros);
-  return loaded;
+  Value row = takesCopies(step)
+                  ? state.getKeySlot()
+                  : locateStep(key, getSpan(step, w.i32(span)), rows);
+  return loadGroupPairs([&](int64_t channel, int64_t stride, int64_t count) {
+    Value ofLane = w.mul(laneColumn, stride * kBytes);
+    int64_t offset = channel * kBytes, bytes = count * kBytes;
+    if (takesCopies(step))
+      return w.loadShared(w.add(row, ofLane),
+                          rows.slotPlace + span * rows.rowBytes + offset,
+                          bytes);
+    Type words = VectorType::get({bytes / 4}, w.builder.getI32Type());
+    Value vector =
+        w.loadGlobal(w.add(row, w.toI64(ofLane)), offset, words, bytes);
+    Words elements;
+    for (int64_t i = 0; i != bytes / 4; ++i)
+      elements.push_back(w.extractElement(vector, i));
+    return elements;
+  });
 }
 
 /// Two of four halves that lie in two words.
@@ -189,7 +189,7 @@ void BlockEmitter::addRow(HalfSums &sums, ArrayRef<FragmentB> query,
 /// Takes off what codes are off by.
 void BlockEmitter::takeOffsetsOff(HalfSums &sums, const QueryColumns &query) {
   for (int64_t first = 0; first < plan.key.element.getPlanes(); first += 2) {
-    FragmentA offsets = loadPairs(plan.getQueryQuads() + first / 2);
+    FragmentA offsets = loadPairs(plan.getKeyOffsetPlace(first / 2));
     for (auto [of, step] : llvm::zip_equal(query.fragments, plan.keySteps)) {
       if (step.plane != first && step.plane != first + 1)
         continue;
@@ -199,14 +199,25 @@ void BlockEmitter::takeOffsetsOff(HalfSums &sums, const QueryColumns &query) {
   }
 }
 
-/// The query for tokens with these scales. With `shift` its products are
+/// The query for tokens of a span of a step. With `shift` its products are
 /// scores.
-QueryColumns BlockEmitter::scaleQueryPairs(const KeyScales &of,
+QueryColumns BlockEmitter::scaleQueryPairs(const WarpState &state,
+                                           const Step &step, int64_t span,
                                            const PerColumn *shift) {
-  QueryColumns columns;
+  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
+  HalfSums sums = {none, none}, ofScales = sums;
   SmallVector<FragmentB> pairs = loadQueryPairs();
+  // What comes first is done with sooner: codes of 8 bits need the registers,
+  // others are multiplied sooner with the scales.
+  bool areZerosFirst = plan.key.element.bits == 8;
+  if (plan.key.zeroType && areZerosFirst)
+    addRow(sums, pairs, loadKeyRow(key.zeros, state, step, span));
+  SmallVector<FragmentB> scales = loadKeyRow(key.scales, state, step, span);
+  if (plan.key.zeroType)
+    addRow(ofScales, pairs, scales);
+  QueryColumns columns;
   for (auto [query, scale, keyStep] :
-       llvm::zip_equal(pairs, of.scales, plan.keySteps)) {
+       llvm::zip_equal(pairs, scales, plan.keySteps)) {
     FragmentB scaled = {w.fmul(query[0], scale[0]), w.fmul(query[1], scale[1])};
     std::array<int64_t, 4> places = keyStep.channels;
     for (int64_t &place : places)
@@ -215,12 +226,8 @@ QueryColumns BlockEmitter::scaleQueryPairs(const KeyScales &of,
         {{pickHalves(w, scaled, places[0], places[1]),
           pickHalves(w, scaled, places[2], places[3])}});
   }
-  FragmentC none = {w.f32(0), w.f32(0), w.f32(0), w.f32(0)};
-  HalfSums sums = {none, none}, ofScales = sums;
-  if (plan.key.zeroType) {
-    addRow(sums, pairs, of.zeros);
-    addRow(ofScales, pairs, of.scales);
-  }
+  if (plan.key.zeroType && !areZerosFirst)
+    addRow(sums, pairs, loadKeyRow(key.zeros, state, step, span));
   takeOffsetsOff(sums, columns);
   PerColumn first;
   for (auto [column, total] : llvm::enumerate(first)) {

@@ -105,7 +105,10 @@ void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
     for (int64_t i = 0; i < channels; i += kRowThreads) {
       Value channel = w.add(firstChannel, i);
       Value index = w.toIndex(channel);
-      Value acc = w.fmul(load(op.getAcc(), {rowIndex, index}), factors[0]);
+      Value acc =
+          op.getOverwrites()
+              ? w.f32(0)
+              : w.fmul(load(op.getAcc(), {rowIndex, index}), factors[0]);
       Value place = w.add(rowBase, w.mul(channel, 4));
       for (int64_t of = 0; of != kBlockWarps; ++of)
         acc =
@@ -121,5 +124,20 @@ void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
     return {};
   });
   // The next tile of rows may write the rings.
+  w.syncBlock();
+}
+
+/// Makes the accumulator 0.
+void BlockEmitter::clearSums() {
+  int64_t channels = plan.value.getChannels();
+  w.buildFor(thread, w.i32(rows * channels), w.i32(kBlockWarps * 32), {},
+             [&](Value element, ValueRange) -> SmallVector<Value> {
+               Value row = w.divideUnsigned(element, channels);
+               Value channel = w.remUnsigned(element, channels);
+               memref::StoreOp::create(
+                   w.builder, w.loc, w.f32(0), op.getAcc(),
+                   ValueRange{w.toIndex(row), w.toIndex(channel)});
+               return {};
+             });
   w.syncBlock();
 }

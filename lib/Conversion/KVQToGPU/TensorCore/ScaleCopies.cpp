@@ -211,6 +211,9 @@ void BlockEmitter::isolateGroups(ColumnState &state, Value slot) {
         };
         return {add(0), add(1)};
       });
+  // Bulk copies are to write the slot again.
+  if (copiesInBulk)
+    w.fenceForBulkCopies();
   w.syncWarp();
   // Group g, whose sums are row g's, is that of half g % 2 of every so many
   // lanes.

@@ -157,28 +157,49 @@ SmallVector<QueryColumns, 1> BlockEmitter::getQueries(const WarpState &state,
       if (bias)
         shift = w.fadd(shift, bias);
     if (plan.scalesQueryInPairs())
-      queries.push_back(scaleQueryPairs(loadKeyScales(state, step, span),
+      queries.push_back(scaleQueryPairs(state, step, span,
                                         beginsWithShift ? &first : nullptr));
     else if (plan.key.foldsIntoQuery())
       queries.push_back(buildQuery(tile.firstRow, &step));
     else
       queries.push_back(tile.query);
-    if (plan.loadsQuery())
-      loadTileQuads(queries.back(), i);
+    if (plan.loadsQuery()) {
+      loadTileInits(queries.back(), i);
+      loadTileQuery(queries.back(), i, 0);
+    }
   }
   return queries;
 }
 
-/// Adds the scores of a fragment, as above, to those of each tile. `of` are the
-/// scales of the lane's two tokens.
+/// Adds the scores of a fragment, as above, to those of each tile. `loadScales`
+/// gives the scales of the lane's two tokens.
 void BlockEmitter::addScores(SmallVectorImpl<Scores> &scores,
                              const WarpState &state, const Step &step,
                              ArrayRef<QueryColumns> queries,
-                             const TokenScales &of, int64_t fragment) {
+                             llvm::function_ref<TokenScales()> loadScales,
+                             int64_t fragment) {
   auto dots = emitDots(state.getKeySlot(), queries, fragment);
+  TokenScales of = loadScales();
   for (auto [i, tile] : llvm::enumerate(tiles))
     scores[i].push_back(finishScores(tile, state.tiles[i].shift, queries[i],
                                      dots[i], of, step.begin, fragment));
+}
+
+/// Before a fragment of keys in groups: loads of it, and of what is the same in
+/// all fragments, are not to be moved ahead of the one before. Where is what
+/// leaves the assembler 168 registers and costs least. Codes of 8 bits take
+/// more: half of the query is loaded again.
+void BlockEmitter::limitLoads(int64_t fragment,
+                              MutableArrayRef<QueryColumns> queries) {
+  bool isWide = plan.key.element.bits == 8;
+  if (isWide ? fragment == 0 || 2 * fragment != plan.getFragments()
+             : fragment % 2 == 0)
+    return;
+  w.syncWarp();
+  if (!isWide)
+    return;
+  for (auto [i, query] : llvm::enumerate(queries))
+    loadTileQuery(query, i, query.fragments.size() / 4);
 }
 
 /// The scores of a whole step, of each tile; shifted unless there is a mask.
@@ -188,6 +209,13 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
   auto getTokens = [&](const PerToken &all, int64_t fragment) {
     return all.empty() ? all
                        : PerToken({all[2 * fragment], all[2 * fragment + 1]});
+  };
+  bool isCopied = plan.key.copiesScales && plan.key.hasTokenScales();
+  auto getScales = [&](int64_t fragment) -> TokenScales {
+    if (isCopied)
+      return loadCopiedScales(key, state.getKeySlot(), fragment);
+    return {getTokens(whole.scales, fragment),
+            getTokens(whole.zeros, fragment)};
   };
   SmallVector<MaskElements> mask;
   if (op.getMask())
@@ -208,11 +236,11 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
       w.syncWarp();
     if (isFirst)
       queries = ahead.empty() ? getQueries(state, step, span) : ahead[span];
-    TokenScales of = {getTokens(whole.scales, fragment),
-                      getTokens(whole.zeros, fragment)};
-    if (plan.key.copiesScales && plan.key.hasTokenScales())
-      of = loadCopiedScales(key, state.getKeySlot(), fragment);
-    addScores(scores, state, step, queries, of, fragment);
+    if (plan.loadsQuery())
+      limitLoads(fragment, queries);
+    addScores(
+        scores, state, step, queries, [&] { return getScales(fragment); },
+        fragment);
   }
   for (auto [of, elements] : llvm::zip(scores, mask))
     applyMask(of, elements);

@@ -195,11 +195,21 @@ static Value buildMaxFiniteScale(WarpBuilder &w, ArrayRef<Value> scales,
 /// much it is less.
 PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
                                 const PerToken &scales, bool areFinite) {
-  // The base-2 logarithm of each token's largest scale.
+  // The base-2 logarithm of each token's largest scale; where few are above
+  // what all count as at least, of the largest one of all.
   SmallVector<Value> logs;
-  for (ArrayRef<Value> of : scales)
+  auto addLog = [&](ArrayRef<Value> of) {
     logs.push_back(w.fmax(w.log2(buildMaxFiniteScale(w, of, areFinite)),
                           w.f32(getLeastLog2Scale())));
+  };
+  SmallVector<Value> all;
+  for (ArrayRef<Value> of : scales) {
+    if (!plan.scalesValuesInPairs())
+      addLog(of);
+    llvm::append_range(all, of);
+  }
+  if (logs.empty() && !all.empty())
+    addLog(all);
   PerColumn change, next, factor;
   Value target = w.f32(getLog2Target());
   for (int64_t column = 0; column != 2; ++column) {
@@ -207,11 +217,14 @@ PerColumn BlockEmitter::rescale(ColumnState &state, const Scores &scores,
     for (auto [f, fragment] : llvm::enumerate(scores))
       for (int64_t h = 0; h != 2; ++h) {
         Value product = fragment[2 * h + column];
-        if (!logs.empty())
+        if (logs.size() > 1)
           product = w.fadd(product, logs[2 * f + h]);
         products.push_back(product);
       }
-    Value largest = w.maxRows(buildMax(w, products));
+    Value largest = buildMax(w, products);
+    if (logs.size() == 1)
+      largest = w.fadd(largest, logs.front());
+    largest = w.maxRows(largest);
     Value total = w.sumRows(state.sum[column]);
     // A column that has seen no token takes the shift that fits, others only
     // replace one that is too large.
@@ -288,7 +301,10 @@ Value BlockEmitter::callsForRescaling(const ColumnState &state,
   Value limit = w.f32(getLimit(plan.value));
   Value calls =
       isolatesGroups() ? w.exceeds(bound, limit) : w.isGreater(bound, limit);
-  for (auto [column, sum] : llvm::enumerate(state.sum)) {
+  // Columns that see the same tokens are new together.
+  size_t columns = op.getMask() || rowsDiffer() ? state.sum.size() : 1;
+  for (auto [column, sum] :
+       llvm::enumerate(ArrayRef(state.sum).take_front(columns))) {
     Value isNew = w.isEqual(sum, 0);
     // Not in each step of which a mask hides all.
     if (op.getMask()) {

@@ -226,13 +226,17 @@ FragmentA BlockEmitter::buildValueOffsets() {
 
 /// Those of each group, of which all but one row of each half are zeros.
 void BlockEmitter::storeValueOffsets() {
-  int64_t first = plan.getQueryQuads() + plan.getKeyOffsetQuads();
-  for (int64_t group = 0; group != plan.value.groups; ++group) {
-    Value isRow = w.compare(arith::CmpIPredicate::eq, laneRow, w.i32(group));
+  // All groups load the same rows, each from another one on.
+  int64_t last = plan.value.groups - 1;
+  for (int64_t first : {int64_t(0), last}) {
+    // Some rows are stored twice, by other lanes.
+    w.syncWarp();
+    Value isRow =
+        w.compare(arith::CmpIPredicate::eq, laneRow, w.i32(last - first));
     FragmentA offsets = buildValueOffsets();
     for (Value &pair : offsets)
       pair = w.select(isRow, pair, w.half2(0));
-    storeQuad(first + group, offsets);
+    storeQuad(plan.getValueOffsetPlace(first), offsets);
   }
 }
 
@@ -242,10 +246,10 @@ SmallVector<FragmentA> BlockEmitter::loadValueOffsets() {
     return {};
   if (!plan.sumsGroupsInRows())
     return SmallVector<FragmentA>(plan.value.groups, buildValueOffsets());
-  int64_t first = plan.getQueryQuads() + plan.getKeyOffsetQuads();
   SmallVector<FragmentA> offsets;
   for (int64_t group = 0; group != plan.value.groups; ++group)
-    offsets.push_back(loadPairs(first + group));
+    offsets.push_back(
+        loadPairs(plan.getValueOffsetPlace(plan.value.groups - 1 - group)));
   return offsets;
 }
 

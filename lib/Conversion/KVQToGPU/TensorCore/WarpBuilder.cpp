@@ -279,6 +279,19 @@ Value WarpBuilder::bitcast(Value value, Type type) {
 // Bits of words
 //===----------------------------------------------------------------------===//
 
+Words WarpBuilder::splitI64(Value value) {
+  Value both = bitcast(value, VectorType::get({2}, builder.getI32Type()));
+  return {extractElement(both, 0), extractElement(both, 1)};
+}
+
+Value WarpBuilder::joinI64(Value low, Value high) {
+  auto type = VectorType::get({2}, builder.getI32Type());
+  Value both = LLVM::PoisonOp::create(builder, loc, type);
+  for (auto [i, word] : llvm::enumerate(Words{low, high}))
+    both = LLVM::InsertElementOp::create(builder, loc, both, word, i32(i));
+  return bitcast(both, builder.getI64Type());
+}
+
 Value WarpBuilder::inlineAssembly(StringRef text, StringRef constraints,
                                   ValueRange operands, bool hasSideEffects) {
   return LLVM::InlineAsmOp::create(
@@ -636,6 +649,25 @@ SmallVector<Value> WarpBuilder::buildFor(
   SmallVector<Value> results =
       body(loop.getInductionVar(), loop.getRegionIterArgs());
   builder.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(builder, loc, results);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+SmallVector<Value> WarpBuilder::buildWhile(
+    ValueRange inits, llvm::function_ref<Value(ValueRange)> condition,
+    llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto loop = scf::WhileOp::create(builder, loc, inits.getTypes(), inits);
+  SmallVector<Location> locs(inits.size(), loc);
+  Block *before =
+      builder.createBlock(&loop.getBefore(), {}, inits.getTypes(), locs);
+  Value isMore = condition(before->getArguments());
+  builder.setInsertionPointToEnd(before);
+  scf::ConditionOp::create(builder, loc, isMore, before->getArguments());
+  Block *after =
+      builder.createBlock(&loop.getAfter(), {}, inits.getTypes(), locs);
+  SmallVector<Value> results = body(after->getArguments());
+  builder.setInsertionPointToEnd(after);
   scf::YieldOp::create(builder, loc, results);
   return llvm::to_vector_of<Value>(loop.getResults());
 }

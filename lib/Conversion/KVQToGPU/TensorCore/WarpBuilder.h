@@ -67,6 +67,9 @@ public:
   Value toI32(Value value);
   Value toI64(Value value);
   Value toIndex(Value value);
+  /// The lower and the upper word of an i64.
+  Words splitI64(Value value);
+  Value joinI64(Value low, Value high);
   /// An i32 of which nothing is known here, so that what follows from it is not
   /// computed before.
   Value conceal(Value value);
@@ -197,6 +200,10 @@ public:
   SmallVector<Value>
   buildFor(Value begin, Value end, Value step, ValueRange inits,
            llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// As long as a condition holds.
+  SmallVector<Value>
+  buildWhile(ValueRange inits, llvm::function_ref<Value(ValueRange)> condition,
+             llvm::function_ref<SmallVector<Value>(ValueRange)> body);
   /// Of a body that also says whether it is to run again.
   SmallVector<Value> buildDoWhile(
       ValueRange inits,
