@@ -53,6 +53,9 @@ FORMATS = {
 # Several tokens share a scale, which the query is multiplied by: of keys.
 KEY_FORMATS = FORMATS | {
     "ui4 by channel": "codes = ui4, group = [32, 1], scale = f16, zero = min f16",
+    "ui8 by channel": "codes = ui8, group = [32, 1], scale = f16, zero = min f16",
+    "ui2 by channel": "codes = ui2, group = [32, 1], scale = f16, zero = min f16",
+    "f8E4M3FN by channel": "codes = f8E4M3FN, group = [32, 1], scale = f16",
     "i4 by channel and 16 tokens": "codes = i4, group = [16, 1], scale = f16",
     "i8 by channel": "codes = i8, group = [64, 1], scale = f32",
     "i4 by 128 tokens, 16 channels": "codes = i4, group = [128, 16], scale = f16",

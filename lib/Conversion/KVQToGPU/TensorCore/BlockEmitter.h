@@ -352,6 +352,7 @@ private:
 
   // Query.cpp: rows of the query as columns of products.
   QueryColumns buildQuery(Value firstRow, const Step *step);
+  double getQueryFactor();
   void roundQuery(QueryColumns &columns,
                   ArrayRef<std::array<Value, 4>> elements);
   std::array<Value, 4> loadQueryElements(Value firstRow, const KeyStep &step);

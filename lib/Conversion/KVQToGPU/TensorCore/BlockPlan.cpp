@@ -442,8 +442,10 @@ bool BlockPlan::scalesValuesInPairs() const {
 
 bool BlockPlan::scalesQueryInPairs() const {
   auto format = dyn_cast<FormatAttr>(key.cache.getFormat());
+  bool isFloat = key.element.kind == StoredElement::Kind::E4M3 &&
+                 !key.multipliesFP8 && !key.zeroType;
   if (!format || !key.foldsIntoQuery() ||
-      key.element.kind != StoredElement::Kind::Integer ||
+      (key.element.kind != StoredElement::Kind::Integer && !isFloat) ||
       format.getGroupChannels(key.getChannels()) != 1 || !key.scaleType.isF16())
     return false;
   bool hasPlainZeros =

@@ -326,8 +326,9 @@ struct BlockPlan {
   }
   /// What takes off what codes are off by for two planes of keys each.
   int64_t getKeyOffsetQuads() const {
-    return scalesQueryInPairs() ? llvm::divideCeil(key.element.getPlanes(), 2)
-                                : 0;
+    return scalesQueryInPairs() && !key.element.isFP8()
+               ? llvm::divideCeil(key.element.getPlanes(), 2)
+               : 0;
   }
   /// Rows of the same for groups of values whose sums are rows: a group's quad
   /// begins with the row after that of the next group.

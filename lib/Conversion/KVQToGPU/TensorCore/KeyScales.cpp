@@ -25,6 +25,9 @@ SmallVector<FragmentB> BlockEmitter::buildQueryPairs(Value firstRow) {
   SmallVector<FragmentB> pairs;
   for (const KeyStep &step : plan.keySteps) {
     std::array<Value, 4> elements = loadQueryElements(firstRow, step), ordered;
+    if (double factor = getQueryFactor(); factor != 1)
+      for (Value &element : elements)
+        element = w.fmul(element, w.f32(factor));
     for (auto [channel, element] : llvm::zip_equal(step.channels, elements))
       ordered[channel - *step.getFirstOfFour()] = element;
     pairs.push_back({w.packHalf2(ordered[0], ordered[1]),
@@ -90,7 +93,7 @@ SmallVector<FragmentB> BlockEmitter::loadQueryPairs() {
 /// Operands of constants: rows g are of a plane, rows g + 8 of the next one.
 void BlockEmitter::storeKeyOffsets() {
   const StoredElement &element = plan.key.element;
-  int64_t planes = element.getPlanes();
+  int64_t planes = element.isFP8() ? 0 : element.getPlanes();
   auto getPair = [&](int64_t plane) {
     return w.half2(-(getOffset(element, plane) + getMiddle()));
   };
@@ -228,6 +231,12 @@ QueryColumns BlockEmitter::scaleQueryPairs(const WarpState &state,
   }
   if (plan.key.zeroType && !areZerosFirst)
     addRow(sums, pairs, loadKeyRow(key.zeros, state, step, span));
+  if (plan.key.element.isFP8()) {
+    // These are off by nothing.
+    columns.unit.fill(w.f32(1 / getQueryFactor()));
+    columns.scoreInits = {none};
+    return columns;
+  }
   takeOffsetsOff(sums, columns);
   PerColumn first;
   for (auto [column, total] : llvm::enumerate(first)) {

@@ -111,12 +111,19 @@ void BlockEmitter::addConstantProducts(QueryColumns &columns) {
 }
 
 /// What a query times scales is multiplied by, lest an f16 has only a part of
-/// its digits: codes of f8E5M2 reach 57344, so that their scales are small.
-/// With it the largest is as those of i8.
-static double getQueryFactor(const SidePlan &key) {
-  return key.foldsIntoQuery() && key.element.kind == StoredElement::Kind::E5M2
-             ? 512
-             : 1;
+/// its digits: codes of f8E5M2 reach 57344, so that their scales are small, and
+/// those of f8E4M3FN 448. With it the largest is as those of i8, or smaller.
+double BlockEmitter::getQueryFactor() {
+  if (!plan.key.foldsIntoQuery())
+    return 1;
+  switch (plan.key.element.kind) {
+  case StoredElement::Kind::E5M2:
+    return 512;
+  case StoredElement::Kind::E4M3:
+    return 4;
+  default:
+    return 1;
+  }
 }
 
 /// The query, or its products with scales, as what codes are multiplied with.
@@ -124,7 +131,7 @@ void BlockEmitter::roundQuery(QueryColumns &columns,
                               ArrayRef<std::array<Value, 4>> elements) {
   if (plan.key.multipliesFP8)
     return roundQueryToFP8(columns, elements);
-  double factor = getQueryFactor(plan.key);
+  double factor = getQueryFactor();
   double unit = plan.key.element.unit / factor;
   if (unit != 1)
     columns.unit.fill(w.f32(unit));
