@@ -124,13 +124,12 @@ static void replace(RewriterBase &rewriter, PartialAttentionOp op,
   auto block = BlockAttentionOp::create(
       rewriter, op.getLoc(), op.getResultTypes(), op.getQuery(), op.getKey(),
       op.getValue(), op.getBatch(), op.getHead(), op.getBegin(), op.getEnd(),
-      op.getKeyPages(), op.getValuePages(), acc, op.getMax(),
-      op.getSum(), op.getBias(), op.getSlopes(), op.getPosition(), op.getMask(),
+      op.getKeyPages(), op.getValuePages(), acc, op.getMax(), op.getSum(),
+      op.getBias(), op.getSlopes(), op.getPosition(), op.getMask(),
       op.getKey().getType(), op.getValue().getType(), *op.getKeyRegion(),
       *op.getValueRegion(), sharedBytes, op.getSoftcapAttr(),
       op.getQueryTokens(), op.getCausal(), op.getWindowAttr(),
-      op.getWindowFirstAttr(), op.getQueryCodesAttr(), movesFP8,
-      overwrites);
+      op.getWindowFirstAttr(), op.getQueryCodesAttr(), movesFP8, overwrites);
   rewriter.replaceOp(op, block);
 }
 

@@ -230,9 +230,8 @@ Value BlockEmitter::loadPage(const SideRows &side, ArrayRef<Value> table,
     row = w.max(w.min(row, getRow(side, w.add(end, -1))), w.i32(0));
   int64_t pageRows = *side.plan->cache.getPage();
   Value number = wrap(side, w.divideUnsigned(row, pageRows), pageRows);
-  // Concealed lest they are shifted and masked as 64 bits, and not multiplied
-  // as
-  // 32. Of a page's number the lower bits.
+  // Lest it is shifted and masked as 64 bits, and not multiplied as 32. Of a
+  // page's number the lower bits.
   Value address = w.add(w.joinI64(table[0], table[1]),
                         w.mul(w.toI64(w.conceal(number)), kPageNumberBytes));
   return w.loadGlobal(address, 0, w.builder.getI32Type(), 4);
