@@ -190,6 +190,7 @@ LIMITS = {
     "codes = ui2, group = [32, 1], scale = f16, zero = min f16 / i2": (6.25, 7.8, 168),
     "i2": (5.75, 7.4, 168),
     "codes = f8E4M3FN, group = [32, 1], scale = f16 / f8E4M3FN, per token": (1.43, 1.8, 168),
+    "codes = f8E4M3FN, group = [1, 32], scale = f16": (1.48, 1.8, 168),
     "codes = i8, group = [*, 1], scale = f32, range = static": (1.35, 1.6, 168),
     "codes = f4E2M1FN, group = [1, *], scale = f16": (5.25, 6.2, 144),
 }
@@ -203,6 +204,7 @@ LIMITS |= LONG_LOOPS
 # Where an A100 takes others: it converts no floats of 8 bits.
 LIMITS_OF_A100 = {
     "f8E4M3FN, per token": (3.1, 3.6, 144),
+    "codes = f8E4M3FN, group = [1, 32], scale = f16": (3.4, 3.9, 144),
     # Codes that it moves are multiplied by a query times scales as f32.
     "codes = f8E4M3FN, group = [32, 1], scale = f16 / f8E4M3FN, per token": None,
 }

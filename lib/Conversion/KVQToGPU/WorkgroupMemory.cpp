@@ -349,7 +349,7 @@ static FailureOr<Places> assignPlaces(ArrayRef<Slot> slots, Rings &rings) {
       return failure();
     Places places = placeSlots(rest, rings);
     bool isDone = places.apart.empty();
-    apart.append(std::move(places.apart));
+    llvm::append_range(apart, places.apart);
     if (isDone) {
       places.apart = std::move(apart);
       return places;
