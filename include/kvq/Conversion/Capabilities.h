@@ -65,6 +65,14 @@ const GPUChip *findGPUChip(unsigned capability);
 std::string listGPUChips(llvm::function_ref<bool(const GPUChip &)> filter =
                              [](const GPUChip &) { return true; });
 
+/// How many blocks with so many bytes of shared memory a multiprocessor has
+/// room for, where one may have at most `mostBytes`: all but what each block
+/// takes beside its own.
+inline constexpr int64_t countBlocks(int64_t mostBytes, int64_t bytes) {
+  constexpr int64_t kReserved = 1024;
+  return (mostBytes + kReserved) / (bytes + kReserved);
+}
+
 /// Most bytes of shared memory of a block that are not dynamic.
 inline constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 

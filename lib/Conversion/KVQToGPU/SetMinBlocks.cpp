@@ -33,14 +33,6 @@ static int64_t getStaticSharedBytes(gpu::GPUFuncOp kernel) {
   return bytes;
 }
 
-/// How many blocks with so many bytes of shared memory a multiprocessor of the
-/// chip has room for.
-static int64_t countBlocks(const GPUChip &chip, int64_t bytes) {
-  // Each block takes a little more, and one may have all but that.
-  constexpr int64_t kReserved = 1024;
-  return (chip.maxSharedBytes + kReserved) / (bytes + kReserved);
-}
-
 /// The most values that a loop of the kernel carries.
 static size_t countCarried(gpu::GPUFuncOp kernel) {
   size_t most = 0;
@@ -82,8 +74,8 @@ private:
           GPUTarget::get([&] { return emitError(launch.getLoc()); }, target);
       if (failed(known))
         return failure();
-      blocks = std::max(
-          blocks, countBlocks(*known->chip, dynamicBytes.getSExtValue() +
+      blocks = std::max(blocks, countBlocks(known->chip->maxSharedBytes,
+                                            dynamicBytes.getSExtValue() +
                                                 getStaticSharedBytes(kernel)));
     }
     // Where memory has room for several, or registers for what loops carry and

@@ -7,6 +7,8 @@
 
 #include "BlockPlan.h"
 
+#include "kvq/Conversion/Capabilities.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -499,18 +501,15 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
 /// block away.
 void BlockPlan::chooseScaleCopies(const BlockWork &work) {
   constexpr int64_t kMostBlocks = 2;
-  // A multiprocessor has as much as a block may have and what each block takes
-  // beside.
-  constexpr int64_t kBlockBytes = 1 << 10;
-  auto countBlocks = [&] {
-    return std::min((work.sharedBytes + kBlockBytes) /
-                        (getSharedBytes() + work.heldBytes + kBlockBytes),
-                    kMostBlocks);
+  auto count = [&] {
+    return std::min(
+        countBlocks(work.sharedBytes, getSharedBytes() + work.heldBytes),
+        kMostBlocks);
   };
-  int64_t blocks = countBlocks();
+  int64_t blocks = count();
   for (SidePlan *side : {&key, &value})
     side->copiesScales = copiesScales(*side);
-  if (countBlocks() < blocks)
+  if (count() < blocks)
     key.copiesScales = value.copiesScales = false;
 }
 

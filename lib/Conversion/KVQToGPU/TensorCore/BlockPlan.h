@@ -343,9 +343,12 @@ struct BlockPlan {
   int64_t getTileQuads() const {
     return loadsQuery() ? key.groups + llvm::divideCeil(keySteps.size(), 2) : 0;
   }
-  /// What merges warps: accumulators and the states of all.
+  /// Of each row in the memory that warps leave their states in: the
+  /// accumulator, the maximum, the sum, and two numbers that keep rows in
+  /// different banks.
+  int64_t getMergeRowBytes() const { return (value.getChannels() + 4) * 4; }
   int64_t getMergeBytes() const {
-    return kBlockWarps * kFragmentRows * (value.getChannels() + 4) * 4;
+    return kBlockWarps * kFragmentRows * getMergeRowBytes();
   }
   /// The places of quads, behind the rings of all warps, or what merges them.
   int64_t getQueryQuadPlace(int64_t quad) const {

@@ -14,14 +14,10 @@
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// Of each row in the memory that warps leave their states in: the accumulator,
-/// the maximum, the sum, and two numbers that keep rows in different banks.
-static int64_t getRowBytes(int64_t channels) { return (channels + 4) * 4; }
-
 /// Merges the states of the warps, in their order, into the op's operands.
 void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
   int64_t channels = plan.value.getChannels();
-  int64_t rowBytes = getRowBytes(channels);
+  int64_t rowBytes = plan.getMergeRowBytes();
   int64_t warpBytes = kFragmentRows * rowBytes;
   double infinity = std::numeric_limits<double>::infinity();
   PerColumn sum, max;
