@@ -18,23 +18,17 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 using namespace mlir::kvq;
 
-/// What a buffer is a view of.
-static Value getRoot(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
-}
-
-/// Whether a buffer is scratch of the kernel.
+/// Whether a buffer is scratch of the kernel, or a view of it.
 static bool isScratch(Value buffer) {
-  return isa_and_present<memref::AllocOp, memref::AllocaOp>(
-      getRoot(buffer).getDefiningOp());
+  auto memref = dyn_cast<MemrefValue>(buffer);
+  return memref && isa_and_present<memref::AllocOp, memref::AllocaOp>(
+                       memref::skipViewLikeOps(memref).getDefiningOp());
 }
 
 /// Whether `op` may write to other memory than scratch.
@@ -61,9 +55,7 @@ static linalg::LinalgOp findRepeatable(Value query, BlockAttentionOp reader) {
       return {};
     writer = made;
   }
-  if (!writer || llvm::any_of(writer.getDpsInputs(), [](Value input) {
-        return isa<MemRefType>(input.getType()) && isScratch(input);
-      }))
+  if (!writer || llvm::any_of(writer.getDpsInputs(), isScratch))
     return {};
   for (Operation *op = writer->getNextNode(); op != reader;
        op = op->getNextNode())
