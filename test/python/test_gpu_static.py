@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kvq_mlir as kvq
-from kvq_mlir import _kvq
+from kvq_mlir import _kvq, bench_gpu_static
 from kvq_mlir.__main__ import main
 from kvq_mlir.gpu_static import flow, sass
 from kvq_mlir.gpu_static.chips import CHIPS
@@ -235,6 +235,20 @@ def test_decoding_on_tensor_cores_keeps_within_its_instructions(name, capsys):
         assert kernel["bytes_in_flight"] >= (64 if kernel["gpu"] == "H200" else 24) * 1024, kernel
         # The pages of keys and of values, and the scales of four tokens that follow each other, which are 8 bytes.
         assert kernel["narrow_loads"] <= 4, kernel
+
+
+@needs_ptxas
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("name", ["i8, per token", "i4"])
+def test_page_numbers_are_loaded_a_step_before_their_copies(name, target):
+    """A step's copies begin with numbers that the step before has loaded."""
+    sides = bench_gpu_static.Sides((bench_gpu_static._named(name),) * 2, (128, 128), 8, None)
+    ptx, _ = _kvq.gpu_code(sides.attention(), chip=target, options="")
+    kernel = max(read_cubin(assemble(ptx, target)[0]), key=lambda kernel: len(kernel.code))
+    loop = flow.main_loop(sass.decode(kernel.code, kernel.sm)).whole
+    copies = [at for at, i in enumerate(loop) if i.name == "LDGSTS"]
+    numbers = [at for at, i in enumerate(loop) if i.name == "LDG" and i.width == 4]
+    assert len(numbers) == 2 and copies[0] < numbers[0], (copies, numbers)
 
 
 @needs_ptxas
