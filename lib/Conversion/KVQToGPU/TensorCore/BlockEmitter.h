@@ -448,6 +448,7 @@ private:
   }
   /// Whether scales that are no numbers are kept from other groups in the slot.
   bool isolatesGroups() { return plan.sumsGroupsInRows() && !op.getMask(); }
+  Value buildMaxScore(const Scores &scores, const PerToken &scales);
   Value buildMaxScale(const PerToken &scales);
   double getLeastLog2Scale() const;
   double getLog2Target() const;

@@ -138,16 +138,20 @@ BlockEmitter::ScaledProbabilities BlockEmitter::scaleProbabilities(
   return result;
 }
 
-/// The largest of `values`, in a tree.
+/// The largest of `values`, in a tree of three each, which newer chips take at
+/// once.
 static Value buildMax(WarpBuilder &w, SmallVector<Value> values,
                       Value (WarpBuilder::*max)(Value,
                                                 Value) = &WarpBuilder::fmax) {
   while (values.size() > 1) {
     SmallVector<Value> next;
-    for (size_t i = 0; i + 1 < values.size(); i += 2)
-      next.push_back((w.*max)(values[i], values[i + 1]));
-    if (values.size() % 2 != 0)
-      next.push_back(values.back());
+    for (ArrayRef<Value> rest = values; !rest.empty();) {
+      ArrayRef<Value> three = rest.take_front(3);
+      rest = rest.drop_front(three.size());
+      next.push_back(three.consume_front());
+      for (Value value : three)
+        next.back() = (w.*max)(next.back(), value);
+    }
     values = std::move(next);
   }
   return values.front();
@@ -286,21 +290,35 @@ Value BlockEmitter::buildMaxScale(const PerToken &scales) {
                   w.extend(w.extractElement(largest, 1)));
 }
 
-/// Whether products may be above the limit, by the lane's largest score and its
-/// largest scale, or a column has no shift yet; or a scale is no number, where
-/// that matters.
-Value BlockEmitter::callsForRescaling(const ColumnState &state,
-                                      const Scores &scores,
-                                      const PerToken &scales) {
+/// The lane's largest score, as far as it counts, or NaN.
+Value BlockEmitter::buildMaxScore(const Scores &scores,
+                                  const PerToken &scales) {
   SmallVector<Value> flat;
   for (const FragmentC &fragment : scores)
     llvm::append_range(flat, fragment);
-  Value bound = w.exp2(buildMax(w, flat));
+  // What an f16 scale makes of a probability below 1 is below infinity, too,
+  // and so one negative score is as good as another. But for these, floats are
+  // in the order of their bits, a NaN last; and of integers more chips take
+  // three at once.
+  bool hasF16 = scales.empty() || scales.front().front().getType().isF16();
+  if (plan.value.multipliesFP8 || !hasF16)
+    return buildMax(w, flat, &WarpBuilder::fmaxOrNaN);
+  for (Value &score : flat)
+    score = w.bitcast(score, w.builder.getI32Type());
+  return w.bitcast(buildMax(w, flat, &WarpBuilder::max),
+                   w.builder.getF32Type());
+}
+
+/// Whether products may be above the limit, by the lane's largest score and its
+/// largest scale, or a column has no shift yet; or one is no number, of which
+/// others of the lane would not show.
+Value BlockEmitter::callsForRescaling(const ColumnState &state,
+                                      const Scores &scores,
+                                      const PerToken &scales) {
+  Value bound = w.exp2(buildMaxScore(scores, scales));
   if (!scales.empty())
     bound = w.fmul(bound, buildMaxScale(scales));
-  Value limit = w.f32(getLimit(plan.value));
-  Value calls =
-      isolatesGroups() ? w.exceeds(bound, limit) : w.isGreater(bound, limit);
+  Value calls = w.exceeds(bound, w.f32(getLimit(plan.value)));
   // Columns that see the same tokens are new together.
   size_t columns = op.getMask() || rowsDiffer() ? state.sum.size() : 1;
   for (auto [column, sum] :
