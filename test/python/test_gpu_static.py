@@ -190,7 +190,7 @@ LIMITS = {
     "codes = ui2, group = [32, 1], scale = f16, zero = min f16 / i2": (6.25, 7.8, 168),
     "i2": (5.75, 7.4, 168),
     "codes = f8E4M3FN, group = [32, 1], scale = f16 / f8E4M3FN, per token": (1.43, 1.8, 168),
-    "codes = f8E4M3FN, group = [1, 32], scale = f16": (1.48, 1.8, 168),
+    "codes = f8E4M3FN, group = [1, 32], scale = f16": (1.4375, 1.75, 168),
     "codes = i8, group = [*, 1], scale = f32, range = static": (1.35, 1.6, 168),
     "codes = f4E2M1FN, group = [1, *], scale = f16": (5.25, 6.2, 144),
 }

@@ -12,6 +12,7 @@ from kvq_mlir import reference
 from kvq_mlir.devices import COPIES
 from kvq_mlir.ir import attention as attention_ir
 
+CAPACITY = 1 << 13
 OTHERS = ("causal", "mask", "slopes", "softcap", "sinks", "window")
 
 
@@ -45,7 +46,7 @@ def check_ring(rng, names, ring, windows, copies="async"):
     newest, q_len, ratio = ring["ring"] - ring["keep_first"], int(rng.choice([1, 1, 2, 3])), int(rng.choice([1, 4, 12]))
     q_len = min(q_len, newest)
     lengths = [int(rng.integers(ring["ring"], 4 * ring["ring"])), int(rng.integers(q_len, 2 * ring["ring"]))]
-    k, v = (Side(format_of(name), 2, 2, 1 << 12, 128, **of, **ring) for name, of in zip(names, windows, strict=True))
+    k, v = (Side(format_of(name), 2, 2, CAPACITY, 128, **of, **ring) for name, of in zip(names, windows, strict=True))
     fill(rng, [k, v], np.array(lengths), 2, 128)
     variant = random_variant(rng, 2, 2 * ratio, q_len, lengths, [name for name in OTHERS if rng.random() < 0.2])
     q = rng.standard_normal((2, 2 * ratio, q_len, 128)).astype(np.float32)
@@ -91,4 +92,4 @@ def test_steps_do_not_cross_the_end(copies, rng):
     ],
 )
 def test_rings_that_map(texts, ring, expected):
-    assert map_all(*(kvq.Cache(2, 2, 1 << 12, 128, kvq.Format(text), **ring) for text in texts)) == expected
+    assert map_all(*(kvq.Cache(2, 2, CAPACITY, 128, kvq.Format(text), **ring) for text in texts)) == expected

@@ -54,7 +54,7 @@ void ColumnState::unpack(ValueRange values) {
 }
 
 SmallVector<Value> WarpState::pack() const {
-  SmallVector<Value> values(slots.begin(), slots.end());
+  SmallVector<Value> values(slots.begin(), slots.end() - 1);
   llvm::append_range(values, keyPages);
   llvm::append_range(values, valuePages);
   for (const ColumnState &tile : tiles)
@@ -67,7 +67,7 @@ void WarpState::unpack(ValueRange values) {
     llvm::copy(values.take_front(some.size()), some.begin());
     values = values.drop_front(some.size());
   };
-  take(slots);
+  take(MutableArrayRef(slots).drop_back());
   take(keyPages);
   take(valuePages);
   size_t perTile = values.size() / tiles.size();
@@ -100,13 +100,29 @@ Step WarpState::getStep(Value begin, StepKind kind, size_t ahead) const {
   return {begin, kind, getPage(keyPages), getPage(valuePages)};
 }
 
+/// The i32 address of a byte of a slot. What is the lane's is added first, as
+/// it is the same in each step.
+Value BlockEmitter::getSlotAddress(Value slot, Value ofLane) {
+  return w.add(slot, w.add(warpSlots, ofLane));
+}
+
+/// The free slot is the one that the others are not: what is left of all slots,
+/// bit by bit, without them. It costs less than to be carried.
+void BlockEmitter::findFreeSlot(WarpState &state) {
+  int64_t all = 0;
+  for (int64_t slot = 0; slot != plan.getWarpSlots(); ++slot)
+    all ^= slot * plan.getSlotBytes();
+  Value free = w.i32(all);
+  for (Value slot : ArrayRef(state.slots).drop_back())
+    free = w.bitXor(free, slot);
+  state.slots.back() = free;
+}
+
 /// The state before the first step.
 WarpState BlockEmitter::createState() {
   WarpState state;
-  int64_t slots = plan.getWarpSlots(), bytes = plan.getSlotBytes();
-  Value first = w.add(ring, w.mul(warp, slots * bytes));
-  for (int64_t slot = 0; slot != slots; ++slot)
-    state.slots.push_back(w.add(first, slot * bytes));
+  for (int64_t slot = 0; slot != plan.getWarpSlots(); ++slot)
+    state.slots.push_back(w.i32(slot * plan.getSlotBytes()));
   Value zero = w.f32(0);
   ColumnState empty;
   empty.shift.fill(zero);
@@ -128,6 +144,7 @@ WarpState BlockEmitter::createState() {
 //===----------------------------------------------------------------------===//
 
 WarpState BlockEmitter::emitStep(const Step &step, WarpState state) {
+  findFreeSlot(state);
   int64_t tokens = plan.depth * plan.getStride();
   Step ahead = state.getStep(w.add(step.begin, tokens), step.kind, plan.depth);
   ahead.some = w.add(step.some, tokens);
@@ -330,8 +347,10 @@ WarpState BlockEmitter::emitPartialSteps(Value first, Value last,
   after.unpack(w.buildIf(
       w.eitherTrue(isFirst, isLast), ValueRange(carried).getTypes(),
       [&] {
+        findFreeSlot(state);
         emitUnless(isFirst, [&] { endBulkCopies(state); });
         WarpState inside = emitLoop(state);
+        findFreeSlot(inside);
         emitUnless(isLast, [&] { beginBulkCopies(inside); });
         return inside.pack();
       },
@@ -552,6 +571,8 @@ void BlockEmitter::locateLane() {
   lane = w.remUnsigned(thread, 32);
   laneRow = w.divideUnsigned(lane, 4);
   laneColumn = w.remUnsigned(lane, 4);
+  warpSlots =
+      w.add(ring, w.mul(warp, plan.getWarpSlots() * plan.getSlotBytes()));
   laneBytes = w.mul(lane, 16);
   // Lest the reach is taken off again.
   laneReach = w.conceal(w.add(laneBytes, kCopyReach));

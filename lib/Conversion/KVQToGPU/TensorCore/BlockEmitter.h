@@ -82,8 +82,9 @@ struct ColumnState {
 
 /// What a warp carries from step to step.
 struct WarpState {
-  /// Slots of the ring, i32 addresses: with the keys and the values of each
-  /// step that is there or on its way, and the free one.
+  /// Slots of the ring, i32 bytes from the warp's first one: with the keys and
+  /// the values of each step that is there or on its way, and, not carried, the
+  /// free one.
   SmallVector<Value, 3> slots;
   /// Of paged caches the pages of these steps, and of the next one.
   SmallVector<Value, 2> keyPages, valuePages;
@@ -238,6 +239,8 @@ private:
   void setVisibleTokens(ColumnTile &tile);
   ColumnTile createTile(Value firstRow);
   WarpState createState();
+  Value getSlotAddress(Value slot, Value ofLane);
+  void findFreeSlot(WarpState &state);
   WarpState emitStep(const Step &step, WarpState state);
   WarpState emitWholeStep(const Step &step, const Step &ahead, WarpState state);
   WarpState emitPartialStep(const Step &step, const Step &ahead,
@@ -508,6 +511,8 @@ private:
   Value ring;
   /// The thread, and its warp, lane, and g and t of the lane; i32.
   Value thread, warp, lane, laneRow, laneColumn;
+  /// The warp's first slot, an i32 address.
+  Value warpSlots;
   /// How far back an instruction's offset reaches, and as far on.
   static constexpr int64_t kCopyReach = 2048;
   /// 16 times the lane, and so much more.

@@ -73,19 +73,20 @@ void BlockEmitter::copyStepInBulk(const SideRows &side, const Step &step,
     bytes += getBytes(plan, side, *rows);
     firstScales.push_back(locateStep(side, step, *rows));
   }
+  Value address = w.add(warpSlots, slot);
   emitByOneLane([&] {
-    w.arriveExpecting(slot, barrier, bytes);
+    w.arriveExpecting(address, barrier, bytes);
     for (auto [rows, from] : llvm::zip_equal(scales, firstScales))
-      w.copyInBulk(slot, rows->slotPlace, from, 0, getBytes(plan, side, *rows),
-                   barrier);
+      w.copyInBulk(address, rows->slotPlace, from, 0,
+                   getBytes(plan, side, *rows), barrier);
     for (int64_t run = 0; run != layout.getRuns(); ++run)
-      w.copyInBulk(slot, layout.getPlace(run), first, run * layout.runBytes,
+      w.copyInBulk(address, layout.getPlace(run), first, run * layout.runBytes,
                    layout.runBytes, barrier);
   });
 }
 
 void BlockEmitter::awaitBulkCopies(const SideRows &side, Value slot) {
-  w.awaitPhase(slot, plan.getBarrierOffset(),
+  w.awaitPhase(w.add(warpSlots, slot), plan.getBarrierOffset(),
                side.plan->isKey ? kKeyParity : kValueParity);
 }
 
@@ -98,12 +99,14 @@ void BlockEmitter::beginBulkCopies(const WarpState &state) {
   w.syncWarp();
   emitByOneLane([&] {
     for (Value slot : state.slots)
-      w.initBarrier(slot, barrier);
+      w.initBarrier(w.add(warpSlots, slot), barrier);
     // Values are in phases of the second parity.
     for (int64_t step = 0; step != plan.depth; ++step) {
-      w.arrive(state.slots[2 * step], barrier);
-      w.arrive(state.slots[2 * step + 1], barrier);
-      w.arrive(state.slots[2 * step + 1], barrier);
+      Value ofKeys = w.add(warpSlots, state.slots[2 * step]);
+      Value ofValues = w.add(warpSlots, state.slots[2 * step + 1]);
+      w.arrive(ofKeys, barrier);
+      w.arrive(ofValues, barrier);
+      w.arrive(ofValues, barrier);
     }
     w.fenceForBulkCopies();
   });
@@ -120,7 +123,7 @@ void BlockEmitter::endBulkCopies(const WarpState &state) {
   w.syncWarp();
   emitByOneLane([&] {
     for (Value slot : state.slots)
-      w.invalidateBarrier(slot, plan.getBarrierOffset());
+      w.invalidateBarrier(w.add(warpSlots, slot), plan.getBarrierOffset());
   });
   w.syncWarp();
 }

@@ -331,7 +331,7 @@ std::array<Words, 2> BlockEmitter::loadMatrices(const SideRows &side,
                                                 Value slot, int64_t fragment) {
   constexpr int64_t kAtOnce = 4;
   int64_t chunks = side.plan->getChunks();
-  Value address = w.add(slot, side.loadPlace);
+  Value address = getSlotAddress(slot, side.loadPlace);
   int64_t place = plan.getFragmentPlace(*side.plan, fragment);
   Words words;
   for (int64_t first = 0; first < 2 * chunks; first += kAtOnce)
@@ -348,9 +348,9 @@ std::pair<Value, int64_t> BlockEmitter::getLoadAddress(const SideRows &side,
                                                        int64_t load) {
   const SidePlan &of = *side.plan;
   int64_t loadBytes = of.getRowLanes() * of.loadBytes; // of all lanes
-  return {w.add(slot, side.loadPlace), plan.getFragmentPlace(of, row / 2) +
-                                           row % 2 * of.rowBytes +
-                                           load * loadBytes};
+  return {getSlotAddress(slot, side.loadPlace),
+          plan.getFragmentPlace(of, row / 2) + row % 2 * of.rowBytes +
+              load * loadBytes};
 }
 
 //===----------------------------------------------------------------------===//
@@ -404,7 +404,8 @@ void BlockEmitter::copyWholeStep(const SideRows &side, const Step &step,
       source = addChunk(first, side, w.add(lane, i * kLanes));
       offset = 0;
     }
-    w.copyAsync(w.add(slot, place.offset), place.constant, source, offset);
+    w.copyAsync(getSlotAddress(slot, place.offset), place.constant, source,
+                offset);
   }
 }
 
@@ -447,8 +448,8 @@ void BlockEmitter::copyRowByRow(const SideRows &side, const Step &step,
     Value source = w.add(first, w.mul(w.toI64(place), side.rows.stride));
     source = w.add(source, w.toI64(w.mul(inRow, kChunkBytes)));
     Value isRead = isThere ? isThere : sees(some, token);
-    w.copyAsync(w.add(slot, buildChunkPlace(w, layout, chunk)), 0, source, 0,
-                w.select(isRead, w.i32(kChunkBytes), w.i32(0)));
+    w.copyAsync(getSlotAddress(slot, buildChunkPlace(w, layout, chunk)), 0,
+                source, 0, w.select(isRead, w.i32(kChunkBytes), w.i32(0)));
     return {};
   };
   w.buildFor(w.i32(0), w.i32(this->plan.stepTokens * chunks), w.i32(kLanes), {},

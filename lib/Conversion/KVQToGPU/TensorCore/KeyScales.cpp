@@ -145,7 +145,7 @@ SmallVector<FragmentB> BlockEmitter::loadKeyRow(const ComponentRows &rows,
     Value ofLane = w.mul(laneColumn, stride * kBytes);
     int64_t offset = channel * kBytes, bytes = count * kBytes;
     if (takesCopies(step))
-      return w.loadShared(w.add(row, ofLane),
+      return w.loadShared(getSlotAddress(row, ofLane),
                           rows.slotPlace + span * rows.rowBytes + offset,
                           bytes);
     Type words = VectorType::get({bytes / 4}, w.builder.getI32Type());

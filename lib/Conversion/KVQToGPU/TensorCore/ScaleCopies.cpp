@@ -96,8 +96,8 @@ void BlockEmitter::copyComponent(const SideRows &side, const Step &step,
     if (step.kind == StepKind::Partial)
       size = countBytesThere(step, rows, row, inRow);
     auto copy = [&]() -> SmallVector<Value> {
-      w.copyAsync(w.add(slot, w.mul(chunk, copyBytes)), rows.slotPlace, source,
-                  0, size, copyBytes);
+      w.copyAsync(getSlotAddress(slot, w.mul(chunk, copyBytes)), rows.slotPlace,
+                  source, 0, size, copyBytes);
       return {};
     };
     if (done + kLanes <= chunks)
@@ -149,7 +149,8 @@ SmallVector<Value> BlockEmitter::splitWords(ArrayRef<Value> words, Type type) {
 PerToken BlockEmitter::loadCopiedTokens(const ComponentRows &rows, Value slot,
                                         int64_t fragment) {
   int64_t bytes = rows.rowBytes;
-  Value address = w.add(slot, w.mul(laneRow, plan.getLaneTokens() * bytes));
+  Value address =
+      getSlotAddress(slot, w.mul(laneRow, plan.getLaneTokens() * bytes));
   int64_t offset = rows.slotPlace + plan.getTokenOffset(2 * fragment) * bytes;
   SmallVector<Value> all =
       splitWords(loadCopied(address, offset, 2 * bytes), rows.elementType);
@@ -192,7 +193,7 @@ void BlockEmitter::isolateGroups(ColumnState &state, Value slot) {
   int64_t bytes = plan.getScaleRows(plan.value) * rows.rowBytes;
   // Each lane takes words of the same two groups of some tokens.
   constexpr int64_t kWordBytes = 4;
-  Value ofLane = w.add(slot, w.mul(lane, kWordBytes));
+  Value ofLane = getSlotAddress(slot, w.mul(lane, kWordBytes));
   Value no = arith::ConstantIntOp::create(w.builder, w.loc, 0, 1);
   // Lanes have loaded scales of other lanes' tokens, and will do so again.
   w.syncWarp();

@@ -192,8 +192,7 @@ void BlockEmitter::addScores(SmallVectorImpl<Scores> &scores,
 void BlockEmitter::limitLoads(int64_t fragment,
                               MutableArrayRef<QueryColumns> queries) {
   bool isWide = plan.key.element.bits == 8;
-  if (isWide ? fragment == 0 || 2 * fragment != plan.getFragments()
-             : fragment % 2 == 0)
+  if (fragment == 0 || (isWide && 2 * fragment != plan.getFragments()))
     return;
   w.syncWarp();
   if (!isWide)

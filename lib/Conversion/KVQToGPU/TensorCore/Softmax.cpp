@@ -303,10 +303,12 @@ Value BlockEmitter::buildMaxScore(const Scores &scores,
   bool hasF16 = scales.empty() || scales.front().front().getType().isF16();
   if (plan.value.multipliesFP8 || !hasF16)
     return buildMax(w, flat, &WarpBuilder::fmaxOrNaN);
-  for (Value &score : flat)
-    score = w.bitcast(score, w.builder.getI32Type());
-  return w.bitcast(buildMax(w, flat, &WarpBuilder::max),
-                   w.builder.getF32Type());
+  // One after the other, as the products give them.
+  Type i32 = w.builder.getI32Type();
+  Value largest = w.bitcast(flat.front(), i32);
+  for (Value score : ArrayRef(flat).drop_front())
+    largest = w.max(largest, w.bitcast(score, i32));
+  return w.bitcast(largest, w.builder.getF32Type());
 }
 
 /// Whether products may be above the limit, by the lane's largest score and its

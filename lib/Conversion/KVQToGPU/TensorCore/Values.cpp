@@ -59,7 +59,7 @@ std::array<Words, 2> BlockEmitter::loadValueWords(Value slot, int64_t fragment,
 std::array<Words, 2> BlockEmitter::loadFragment(Value slot, int64_t fragment) {
   int64_t loadBytes = plan.value.loadBytes, allBytes = 32 * loadBytes;
   int64_t bytes = plan.value.getFragmentBytes();
-  Value address = w.add(slot, value.loadPlace);
+  Value address = getSlotAddress(slot, value.loadPlace);
   std::array<Words, 2> words;
   for (int64_t offset = 0; offset != bytes; offset += allBytes)
     for (auto [i, word] : llvm::enumerate(
