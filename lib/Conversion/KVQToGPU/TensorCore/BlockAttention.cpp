@@ -172,12 +172,12 @@ WarpState BlockEmitter::emitWholeStep(const Step &step, const Step &ahead,
     return loadsAgain ? loadAllCopiedScales(value, state.getValueSlot())
                       : valueScales;
   };
-  auto isolateGroups = [&](ColumnState &tile) {
-    relocateLane().isolateGroups(tile, state.getValueSlot());
+  auto isolateInSlot = [&](ColumnState &tile) {
+    isolateGroups(tile, state.getValueSlot());
   };
   IsolateGroups isolate;
   if (isolatesGroups())
-    isolate = isolateGroups;
+    isolate = isolateInSlot;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))
     probabilities.push_back(
         emitSoftmax(tile, step.kind, of, getScales, isolate));
@@ -576,16 +576,6 @@ void BlockEmitter::locateLane() {
   laneBytes = w.mul(lane, 16);
   // Lest the reach is taken off again.
   laneReach = w.conceal(w.add(laneBytes, kCopyReach));
-}
-
-/// The same, computed anew: for code that seldom runs, lest it is in registers
-/// elsewhere.
-BlockEmitter BlockEmitter::relocateLane() {
-  BlockEmitter other = *this;
-  other.locateLane();
-  for (SideRows *side : {&other.key, &other.value})
-    other.planPlaces(*side);
-  return other;
 }
 
 /// What is to be done, in the block's memory.

@@ -229,7 +229,6 @@ private:
   void storeTask();
   BlockEmitter relocate();
   void locateLane();
-  BlockEmitter relocateLane();
   Value getFirstStep();
   void emitRows(Value firstRow);
   TokenRange getVisible(Value position);

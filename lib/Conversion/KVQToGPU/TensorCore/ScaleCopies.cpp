@@ -191,9 +191,14 @@ TokenScales BlockEmitter::loadAllCopiedScales(const SideRows &side,
 void BlockEmitter::isolateGroups(ColumnState &state, Value slot) {
   const ComponentRows &rows = value.scales;
   int64_t bytes = plan.getScaleRows(plan.value) * rows.rowBytes;
+  // Computed anew, lest it is in registers where this does not run. The place
+  // of the lane's copies is in one.
+  Value lane = w.remUnsigned(w.readThread(), kLanes);
+  Value laneRow = w.divideUnsigned(lane, 4);
   // Each lane takes words of the same two groups of some tokens.
   constexpr int64_t kWordBytes = 4;
-  Value ofLane = getSlotAddress(slot, w.mul(lane, kWordBytes));
+  Value ofLane = w.sub(getSlotAddress(slot, laneBytes),
+                       w.mul(lane, kLaneQuadBytes - kWordBytes));
   Value no = arith::ConstantIntOp::create(w.builder, w.loc, 0, 1);
   // Lanes have loaded scales of other lanes' tokens, and will do so again.
   w.syncWarp();
