@@ -337,16 +337,16 @@ def test_scores_that_grow(rng):
 @pytest.mark.parametrize("number", [np.nan, -np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["exact", "i8", "i4 by 32", "f8E4M3FN", "f8E4M3FN by 32, powers of two"])
 def test_scores_that_are_no_numbers_leave_other_rows_theirs(name, number, rng):
-    """A lane has scores of two query rows: it finds out that those of one are too large whatever those of the other are."""
+    """A lane has scores of two query rows: it finds out that those of one grow too large whatever those of the other are,
+    and no other lane does."""
     k, v = (Side(FORMATS[name], 1, 1, 600, 64) for name in ("exact", name))
     keys = rng.standard_normal((1, 1, 600, 64)).astype(np.float16)
     keys[..., 0], keys[..., 1] = np.linspace(-20, 20, 600), 0
     k.append(keys, [600])
     v.append(rng.standard_normal((1, 1, 600, 64)).astype(np.float16), [600])
     q = np.zeros((1, 8, 1, 64), np.float32)
-    q[:, :, 0, 0] = 8
     odd = int(rng.integers(0, 8))
-    q[:, odd, :, 1] = number  # times 0
+    q[:, odd ^ 1, :, 0], q[:, odd, :, 1] = 8, number  # times 0
     expected = reference.attention(q, k.oracle, v.oracle)
     found = kvq.attention(q, k.compiled, v.compiled, device=draw_device(rng))
     assert np.isnan(expected[:, odd]).all() and np.isnan(found[:, odd]).all()
