@@ -25,6 +25,8 @@ FORMATS = {
     "i4 by 32": "codes = i4, group = [1, 32], scale = f16",
     "i4 biased by 32": f"codes = i4, group = [1, 32], scale = f32, {BIASED}",
     "ui4": "codes = ui4, group = [1, *], scale = f16, zero = min f16",
+    "ui4 by 32": "codes = ui4, group = [1, 32], scale = f16, zero = min f16",
+    "ui8 by 16": "codes = ui8, group = [1, 16], scale = f16, zero = min f16",
     "ui4 point": "codes = ui4, group = [1, *], scale = f32, zero = point f32",
     "i4 stream": "codes = i4, group = [1, *], scale = f16, layout = #kvq.layout<codes = stream>",
     "i2": "codes = i2, group = [1, *], scale = f16",
@@ -171,7 +173,7 @@ def test_values_in_fragments(value, rng):
 def check_pair(rng, names):
     """Attention over a drawn pair of caches, of drawn shapes, with drawn variants."""
     dim = int(rng.choice([64, 128]))
-    if dim == 64 and any(name.endswith("by 32") and name.startswith(("i4", "ui2")) for name in names):
+    if dim == 64 and any(name.endswith("by 32") and name.startswith(("i4", "ui4", "ui2")) for name in names):
         dim = 128  # groups fill the bytes that lanes load
     heads, ratio, q_len = int(rng.integers(1, 3)), int(rng.choice([1, 2, 4, 7, 8, 12])), int(rng.choice([1, 1, 2, 3]))
     lengths = [int(rng.choice([q_len, 15, 63, 64, 65, 255, 256, 257, 300, rng.integers(3, 700)])) for _ in range(2)]
@@ -305,6 +307,23 @@ def test_scales_of_any_size(text, spread, rng):
     check(q, k, v, draw_device(rng), {}, splits=1)
 
 
+@pytest.mark.parametrize("means", [(0, 100), (2, -30), (-1, 1)])
+@pytest.mark.parametrize("name", ["ui4", "ui4 by 32", "ui2 by 32", "ui8 by 16"])
+def test_zeros_far_from_codes(name, means, rng):
+    """What zeros add is more than all that codes do: of keys times sums of the query, of values times probabilities. Both
+    are split, or as exact as who dequantizes rounds them."""
+    dim = int(rng.choice([128] if name.endswith("by 32") else [64, 128]))
+    tokens, spread = int(rng.integers(400, 900)), float(rng.choice([1, 0.05]))
+    path = paths.Path(FORMATS[name], FORMATS[name], dim)
+    x = spread * rng.standard_normal((2, 1, 2, tokens, dim)) + np.reshape(means, (2, 1, 1, 1, 1))
+    caches = paths.fill(path, x.astype(np.float16), np.array([tokens]), capacity=tokens)
+    q = rng.standard_normal((1, 16, 1, dim)).astype(np.float32)
+    out, _ = paths.attend(path, paths.Mode(chip=str(rng.choice(["sm_80", "sm_90a"]))), q, caches)
+    error, half = relative_l2(out[0], paths.expect(path, q, caches)[0]), paths.half_errors(q, caches, path)[0]
+    print(f"{spread=}, error {error:.2e}, of f16 {half:.2e}")
+    assert error <= 2 * half + 1e-5
+
+
 @pytest.mark.parametrize("spread", [1e-30, 1e-6, 1e4, 1e25])
 @pytest.mark.parametrize("name", ["i8 static", "ui2 static", "f8E4M3FN static"])
 def test_given_scales_of_any_size(name, spread, rng):
@@ -367,7 +386,7 @@ def test_tokens_that_are_hidden_have_no_influence(rng):
     assert relative_l2(found[:, :, 0], expected[:, :, 0]) <= 2e-3
 
 
-LONG = ("i8", "i8 biased", "ui8", "i4", "i4 by 32", "ui4", "i2", "ui2 by 32", "f8E5M2", "f8E4M3FN", "f4E2M1FN", "nf4 by 32")
+LONG = ("i8", "i8 biased", "ui8", "i4", "i4 by 32", "ui4", "ui4 by 32", "i2", "ui2 by 32", "f8E5M2", "f8E4M3FN", "f4E2M1FN", "nf4 by 32")
 
 
 @pytest.mark.parametrize("name", LONG)

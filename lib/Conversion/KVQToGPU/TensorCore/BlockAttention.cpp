@@ -134,7 +134,8 @@ WarpState BlockEmitter::createState() {
   if (plan.value.multipliesFP8)
     empty.scaled.assign(plan.value.groups, {zero, zero});
   if (plan.value.hasTokenZeros())
-    empty.zeroSums.assign(plan.value.groups, {zero, zero});
+    empty.zeroSums.assign(multipliesValueZeros() ? 1 : plan.value.groups,
+                          {zero, zero});
   state.tiles.assign(tiles.size(), empty);
   return state;
 }

@@ -34,6 +34,9 @@ struct TokenScales {
   PerToken scales;
   /// f32.
   PerToken zeros;
+  /// In their place, where keys' are multiplied by sums of the query: operands
+  /// of each product.
+  SmallVector<std::array<Value, 2>> zeroPairs;
 };
 
 /// Whether all tokens of a step, and of the one that is copied meanwhile, are
@@ -63,7 +66,8 @@ struct ColumnState {
   /// The lane's part of the sums of probabilities.
   PerColumn sum;
   /// For each group of values with zeros, the lane's part of the sums of
-  /// probabilities times zeros.
+  /// probabilities times zeros; of `multipliesValueZeros` one, where row g has
+  /// those of group g % 4.
   SmallVector<PerColumn> zeroSums;
   /// For each `ValueStep`.
   SmallVector<FragmentC> acc;
@@ -117,6 +121,8 @@ struct QueryColumns {
   /// For each group of keys: minus the query times what codes are off by, and
   /// the sum of the query where tokens have zeros.
   SmallVector<FragmentC> scoreInits, sums;
+  /// In place of the sums: operands of products with zeros.
+  SmallVector<Value> sumPairs;
   /// Where the query is multiplied by scales of keys, and these have zeros: the
   /// query times them.
   PerColumn zeros;
@@ -380,6 +386,27 @@ private:
   QueryColumns scaleQueryPairs(const WarpState &state, const Step &step,
                                int64_t span, const PerColumn *shift);
   void addConstantProducts(QueryColumns &columns);
+
+  // KeyZeros.cpp: zeros of keys times sums of the query.
+  void packQuerySums(QueryColumns &columns);
+  double getZeroFactor();
+  SmallVector<std::array<Value, 2>> loadZeroPairs(Value slot, int64_t fragment);
+  SmallVector<std::array<Value, 2>> pickZeroPairs(const PerToken &zeros);
+  FragmentC multiplyKeyZeros(ArrayRef<std::array<Value, 2>> zeroPairs,
+                             const QueryColumns &columns);
+
+  // ValueZeros.cpp: probabilities times zeros of values.
+  bool multipliesValueZeros() {
+    return plan.multipliesValueZeros() && scalesWhenMultiplied();
+  }
+  void multiplyValueZeros(std::array<FragmentC, 2> &products,
+                          const Weights &probabilities, Value slot,
+                          int64_t fragment);
+  void addZeroProducts(ColumnState &state,
+                       const std::array<FragmentC, 2> &products);
+  SmallVector<PerColumn> getZeroSums(const ColumnState &state);
+  void addZeroSums(ColumnState &state, ArrayRef<PerColumn> ofGroups);
+  void addCenter(ColumnState &state);
 
   // FP8Products.cpp: products of floats of 8 bits.
   void roundQueryToFP8(QueryColumns &columns,

@@ -458,6 +458,23 @@ bool BlockPlan::scalesQueryInPairs() const {
          });
 }
 
+/// Whether zeros of a side's tokens come by the ring as what they add to codes.
+static bool copiesPlainZeros(const SidePlan &side) {
+  auto format = dyn_cast<FormatAttr>(side.cache.getFormat());
+  return format && side.copiesScales && side.hasTokenZeros() &&
+         format.getZeroKind() == ZeroKind::Min && side.zeroType.isF16();
+}
+
+bool BlockPlan::multipliesKeyZeros() const {
+  return copiesPlainZeros(key) &&
+         (key.groups == kZeroGroups / 2 || key.groups % kZeroGroups == 0);
+}
+
+bool BlockPlan::multipliesValueZeros() const {
+  return copiesPlainZeros(value) && sumsGroupsInRows() &&
+         value.groups == kZeroGroups;
+}
+
 /// Registers of a lane for a tile: the accumulator; the query, of bf16 as a sum
 /// of two; products of further groups; sums of what is rounded.
 int64_t BlockPlan::getTileRegisters() const {

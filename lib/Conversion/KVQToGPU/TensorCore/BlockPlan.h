@@ -319,6 +319,13 @@ struct BlockPlan {
            scalesValuesInPairs() && columnTiles == 1 &&
            kFragmentRows % value.groups == 0 && stepTokens >= 32;
   }
+  /// Whether zeros of keys' tokens are multiplied by sums of the query as
+  /// matrices: minima, as they are stored, of an even number of groups.
+  bool multipliesKeyZeros() const;
+  /// Whether zeros of values' tokens are, too, by probabilities: four groups,
+  /// where their sums are rows.
+  static constexpr int64_t kZeroGroups = 4;
+  bool multipliesValueZeros() const;
   /// Of operands of products, 16 bytes of each lane, that lanes load where they
   /// need them: the query, where each step multiplies it by scales.
   int64_t getQueryQuads() const {

@@ -27,7 +27,7 @@ void BlockEmitter::emitMerge(const ColumnState &state, Value firstRow) {
     max[column] =
         w.select(isEmpty, w.f32(-infinity), w.fneg(state.shift[column]));
   }
-  SmallVector<PerColumn> zeroSums(state.zeroSums);
+  SmallVector<PerColumn> zeroSums = getZeroSums(state);
   for (PerColumn &sums : zeroSums)
     for (Value &of : sums)
       of = w.sumRows(of);

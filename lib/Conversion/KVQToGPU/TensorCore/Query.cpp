@@ -108,6 +108,8 @@ void BlockEmitter::addConstantProducts(QueryColumns &columns) {
   for (auto [i, step] : llvm::enumerate(plan.keySteps))
     if (!columns.sums.empty())
       addProduct(columns.sums[step.group], 1, i);
+  if (plan.multipliesKeyZeros())
+    packQuerySums(columns);
 }
 
 /// What a query times scales is multiplied by, lest an f16 has only a part of

@@ -165,7 +165,9 @@ TokenScales BlockEmitter::loadCopiedScales(const SideRows &side, Value slot,
                                            int64_t fragment) {
   TokenScales loaded;
   loaded.scales = loadCopiedTokens(side.scales, slot, fragment);
-  if (side.plan->hasTokenZeros())
+  if (side.plan->isKey && plan.multipliesKeyZeros())
+    loaded.zeroPairs = loadZeroPairs(slot, fragment);
+  else if (side.plan->hasTokenZeros())
     loaded.zeros = loadCopiedTokens(side.zeros, slot, fragment);
   buildOffsets(*side.plan, loaded);
   return loaded;

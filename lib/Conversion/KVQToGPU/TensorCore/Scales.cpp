@@ -102,7 +102,8 @@ void BlockEmitter::buildOffsets(const SidePlan &side, TokenScales &of) {
     for (auto [zero, stored] : llvm::zip_equal(zeros, scales)) {
       Value scale = w.extend(stored);
       zero = format.buildOffset(w.builder, w.loc, scale, w.extend(zero));
-      if (side.center != 0)
+      // Sums of rounded probabilities have what is up to the center.
+      if (side.center != 0 && !multipliesValueZeros())
         zero = w.fma(scale, w.f32(side.center), zero);
     }
 }
@@ -129,6 +130,10 @@ TokenScales BlockEmitter::loadGuardedScales(const SideRows &side,
     loaded.scales = loadGuarded(side, step, side.scales, firstToken, count);
   if (side.plan->hasTokenZeros())
     loaded.zeros = loadGuarded(side, step, side.zeros, firstToken, count);
+  if (side.plan->isKey && plan.multipliesKeyZeros()) {
+    loaded.zeroPairs = pickZeroPairs(loaded.zeros);
+    loaded.zeros.clear();
+  }
   buildOffsets(*side.plan, loaded);
   return loaded;
 }

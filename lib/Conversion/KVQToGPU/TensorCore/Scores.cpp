@@ -103,7 +103,9 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
                                      int64_t fragment) {
   if (columns.beginsWithShift)
     return dots.front();
-  FragmentC finished;
+  FragmentC finished, zeroDots;
+  if (!of.zeroPairs.empty())
+    zeroDots = multiplyKeyZeros(of.zeroPairs, columns);
   for (int64_t i = 0; i != 4; ++i) {
     int64_t h = i / 2, column = i % 2;
     // Products are added to the shift where nothing comes between.
@@ -133,6 +135,8 @@ FragmentC BlockEmitter::finishScores(const ColumnTile &tile,
     if (!of.zeros.empty())
       for (auto [zero, sum] : llvm::zip_equal(of.zeros[h], columns.sums))
         accumulate(zero, inUnits(sum[column]));
+    if (zeroDots[i])
+      accumulate(inUnits(zeroDots[i]), w.f32(getZeroFactor()));
     if (!isPlain && columns.zeros[column])
       score = w.fadd(score, columns.zeros[column]);
     if (!isPlain)
@@ -214,7 +218,8 @@ BlockEmitter::emitScores(const WarpState &state, const Step &step) {
     if (isCopied)
       return loadCopiedScales(key, state.getKeySlot(), fragment);
     return {getTokens(whole.scales, fragment),
-            getTokens(whole.zeros, fragment)};
+            getTokens(whole.zeros, fragment),
+            {}};
   };
   SmallVector<MaskElements> mask;
   if (op.getMask())

@@ -164,7 +164,12 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
   for (const FragmentC &fragment : probabilities)
     for (auto [i, p] : llvm::enumerate(fragment))
       state.sum[i % 2] = w.fadd(state.sum[i % 2], p);
-  for (auto [group, sums] : llvm::enumerate(state.zeroSums))
+  if (zeros.empty())
+    return;
+  SmallVector<PerColumn> zeroSums(state.zeroSums);
+  if (multipliesValueZeros())
+    zeroSums.assign(plan.value.groups, {w.f32(0), w.f32(0)});
+  for (auto [group, sums] : llvm::enumerate(zeroSums))
     for (auto [f, fragment] : llvm::enumerate(probabilities))
       for (auto [i, p] : llvm::enumerate(fragment)) {
         Value sum = w.fma(p, zeros[2 * f + i / 2][group], sums[i % 2]);
@@ -172,6 +177,10 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
           sum = w.select(areSeen[f][i], sum, sums[i % 2]);
         sums[i % 2] = sum;
       }
+  if (multipliesValueZeros())
+    addZeroSums(state, zeroSums);
+  else
+    state.zeroSums = zeroSums;
 }
 
 /// The largest scale of a token, f32. An infinite one is not to count, which
@@ -386,10 +395,10 @@ BlockEmitter::emitSoftmax(ColumnState &state, StepKind kind, Scores scores,
       element = w.exp2(score);
     }
   if (kind == StepKind::Whole && scalesWhenMultiplied()) {
-    if (plan.value.hasTokenZeros())
-      addSums(state, scores, loadScales().zeros, areSeen);
-    else
-      addSums(state, scores, {}, areSeen);
+    PerToken zeros;
+    if (plan.value.hasTokenZeros() && !multipliesValueZeros())
+      zeros = loadScales().zeros;
+    addSums(state, scores, zeros, areSeen);
     SmallVector<Weights> packed;
     for (const FragmentC &p : scores)
       packed.push_back(packWeights(p));

@@ -125,6 +125,11 @@ void BlockEmitter::emitValues(WarpState &state,
     return emitFP8Values(state, probabilities, part);
   int64_t fragments = probabilities.front().getFragments();
   SmallVector<FragmentA> offsets = loadValueOffsets();
+  const ScaledProbabilities &first = probabilities.front();
+  bool multipliesZeros = multipliesValueZeros() && !first.areScaled;
+  Value zero = w.f32(0);
+  FragmentC none = {zero, zero, zero, zero};
+  std::array<FragmentC, 2> zeroProducts = {none, none};
   for (int64_t fragment = 0; fragment != fragments; ++fragment) {
     // Probabilities have tokens as rows, and columns of a product need them as
     // rows of a pair each.
@@ -143,6 +148,9 @@ void BlockEmitter::emitValues(WarpState &state,
         sums = w.multiply(of, weights, sums);
       }
     }
+    if (multipliesZeros)
+      multiplyValueZeros(zeroProducts, first.groups.front()[fragment],
+                         state.getValueSlot(), fragment);
     std::array<Words, 2> words =
         loadValueWords(state.getValueSlot(), fragment, part);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
@@ -156,6 +164,8 @@ void BlockEmitter::emitValues(WarpState &state,
       }
     }
   }
+  if (multipliesZeros)
+    addZeroProducts(state.tiles.front(), zeroProducts);
 }
 
 /// The same in a step that rows may see different tokens of. A NaN or an
@@ -294,6 +304,8 @@ void BlockEmitter::takeOffsetsOff(WarpState &state) {
         sum = w.fma(w.f32(-power), offset, sum);
       }
     }
+    if (multipliesValueZeros())
+      addCenter(tile);
     for (FragmentC &sums : tile.rounded)
       sums.fill(w.f32(0));
   }

@@ -534,6 +534,22 @@ FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
   return product;
 }
 
+FragmentC WarpBuilder::multiplyHalves(std::array<Value, 2> a, Value b,
+                                      const FragmentC &c) {
+  Type f32 = builder.getF32Type();
+  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               {f32, f32, f32, f32});
+  int64_t shape[] = {16, 8, 8};
+  Value result = NVVM::MmaOp::create(
+      builder, loc, type, a, b, c, shape, /*b1Op=*/std::nullopt,
+      /*intOverflow=*/std::nullopt, /*multiplicandPtxTypes=*/std::nullopt,
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  FragmentC product;
+  for (auto [i, element] : llvm::enumerate(product))
+    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
+  return product;
+}
+
 FragmentC WarpBuilder::multiplyFP8(const FragmentA &a, bool isE5M2,
                                    const FragmentB &b, const FragmentC &c) {
   Type f32 = builder.getF32Type();

@@ -173,6 +173,8 @@ public:
   /// Of pairs of f16, or of words with pairs of bf16.
   FragmentC multiply(const FragmentA &a, const FragmentB &b,
                      const FragmentC &c);
+  /// 16 x 8 x 8, of pairs of f16.
+  FragmentC multiplyHalves(std::array<Value, 2> a, Value b, const FragmentC &c);
   /// 16 x 8 x 32, of words of four e4m3, or e5m2 and e4m3.
   FragmentC multiplyFP8(const FragmentA &a, bool isE5M2, const FragmentB &b,
                         const FragmentC &c);
