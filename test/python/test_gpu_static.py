@@ -163,6 +163,7 @@ def test_errors(capsys, tmp_path):
 
 
 # Warp instructions for 32 bytes of codes, in the loop's hot blocks and in all of it, pages included, and registers.
+ZEROS = "group = [1, 32], scale = f16, zero = min f16"
 BIASED_GROUPS = "codes = i8, group = [1, 32], scale = f16, layout = #kvq.layout<bias>"
 LIMITS = {
     "f16": (0.8, 1.0, 168),
@@ -191,6 +192,10 @@ LIMITS = {
     "i2": (5.75, 7.4, 168),
     "codes = f8E4M3FN, group = [32, 1], scale = f16 / f8E4M3FN, per token": (1.43, 1.8, 168),
     "codes = f8E4M3FN, group = [1, 32], scale = f16": (1.4375, 1.75, 168),
+    f"codes = ui4, {ZEROS}": (3.18, 3.9, 168),
+    f"codes = ui2, {ZEROS}": (6.15, 7.6, 176),
+    f"codes = ui8, {ZEROS}": (1.72, 2.35, 176),
+    f"ui4, per channel of 64 tokens / codes = ui4, {ZEROS}": (2.94, 3.65, 168),
     "codes = i8, group = [*, 1], scale = f32, range = static": (1.35, 1.6, 168),
     "codes = f4E2M1FN, group = [1, *], scale = f16": (5.25, 6.2, 144),
 }

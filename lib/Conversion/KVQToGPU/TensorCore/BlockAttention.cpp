@@ -263,14 +263,22 @@ WarpState BlockEmitter::emitPartialSpan(const Step &step, WarpState state) {
 void BlockEmitter::emitPart(const Step &part, ArrayRef<QueryColumns> queries,
                             WarpState &state) {
   SmallVector<Scores> scores(tiles.size());
+  SmallVector<QueryColumns, 1> loaded(queries);
+  if (plan.loadsQueryAgain())
+    for (auto [i, query] : llvm::enumerate(loaded)) {
+      loadTileInits(query, i);
+      loadTileQuery(query, i, 0);
+    }
   addScores(
-      scores, state, part, queries,
+      scores, state, part, loaded,
       [&] { return loadGuardedScales(key, part, 0, 2); }, 0);
   if (op.getMask())
     for (auto [of, mask] : llvm::zip_equal(scores, loadMask(part)))
       applyMask(of, mask);
   for (auto [tile, of] : llvm::zip_equal(tiles, scores))
     hideScores(tile, of, part.begin);
+  if (plan.loadsQueryAgain())
+    w.syncWarp();
   TokenScales scales = loadGuardedScales(value, part, 0, 2);
   SmallVector<ScaledProbabilities> probabilities;
   for (auto [tile, of] : llvm::zip_equal(state.tiles, scores))

@@ -405,7 +405,7 @@ private:
   void addZeroProducts(ColumnState &state,
                        const std::array<FragmentC, 2> &products);
   SmallVector<PerColumn> getZeroSums(const ColumnState &state);
-  void addZeroSums(ColumnState &state, ArrayRef<PerColumn> ofGroups);
+  void addZeroSums(ColumnState &state, int64_t group, const PerColumn &sums);
   void addCenter(ColumnState &state);
 
   // FP8Products.cpp: products of floats of 8 bits.

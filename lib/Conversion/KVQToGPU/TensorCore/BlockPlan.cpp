@@ -515,8 +515,8 @@ std::array<int64_t, 3> BlockPlan::getStepLengths() const {
 }
 
 /// Scales come by the ring where they may, unless their bytes keep a second
-/// block away.
-void BlockPlan::chooseScaleCopies(const BlockWork &work) {
+/// block away: then false.
+bool BlockPlan::chooseScaleCopies(const BlockWork &work) {
   constexpr int64_t kMostBlocks = 2;
   auto count = [&] {
     return std::min(
@@ -526,8 +526,10 @@ void BlockPlan::chooseScaleCopies(const BlockWork &work) {
   int64_t blocks = count();
   for (SidePlan *side : {&key, &value})
     side->copiesScales = copiesScales(*side);
-  if (count() < blocks)
-    key.copiesScales = value.copiesScales = false;
+  if (count() >= blocks)
+    return true;
+  key.copiesScales = value.copiesScales = false;
+  return false;
 }
 
 /// Steps of few bytes are copied further ahead, so that as many are on their
@@ -631,15 +633,24 @@ std::optional<BlockPlan> BlockPlan::get(const BlockWork &work,
         plan.firstToken = side->getRingBegin();
   plan.columnTiles = plan.countColumnTiles(work.rows);
   int64_t mostBytes = work.sharedBytes - work.heldBytes;
+  std::optional<BlockPlan> longest;
   for (int64_t tokens : plan.getStepLengths()) {
-    plan.stepTokens = tokens;
-    if (plan.getSharedBytes() <= mostBytes && plan.fitsPages(tokens) &&
-        plan.fitsRings(tokens) && fitsLanes(tokens)) {
-      plan.chooseScaleCopies(work);
-      plan.chooseDepth(mostBytes);
-      return plan;
-    }
+    BlockPlan next = plan;
+    next.stepTokens = tokens;
+    if (next.getSharedBytes() > mostBytes || !next.fitsPages(tokens) ||
+        !next.fitsRings(tokens) || !fitsLanes(tokens))
+      continue;
+    bool copiesScales = next.chooseScaleCopies(work);
+    next.chooseDepth(mostBytes);
+    // Rather shorter ones than scales and zeros in registers.
+    if (copiesScales ||
+        !(plan.key.hasTokenZeros() || plan.value.hasTokenZeros()))
+      return next;
+    if (!longest)
+      longest = next;
   }
+  if (longest)
+    return longest;
   whyNot = "no step of 16 to 64 tokens fits the block's memory, the pages, the "
            "tiles and the rings";
   return std::nullopt;

@@ -347,6 +347,14 @@ struct BlockPlan {
   bool loadsQuery() const {
     return key.groups > 1 && key.element.kind == StoredElement::Kind::Integer;
   }
+  /// Whether each fragment of a partial step loads it again: scales and zeros
+  /// that come one by one take more registers there than a whole step does.
+  bool loadsQueryAgain() const {
+    auto takesMore = [](const SidePlan &side) {
+      return side.groups > 1 && (side.hasTokenZeros() || side.hasE4M3Scales());
+    };
+    return loadsQuery() && (takesMore(key) || takesMore(value));
+  }
   int64_t getTileQuads() const {
     return loadsQuery() ? key.groups + llvm::divideCeil(keySteps.size(), 2) : 0;
   }
@@ -397,7 +405,7 @@ private:
   /// Bytes of scales or zeros in a slot.
   int64_t getScaleBytes(const SidePlan &side, Type type) const;
   bool copiesScales(const SidePlan &side) const;
-  void chooseScaleCopies(const BlockWork &work);
+  bool chooseScaleCopies(const BlockWork &work);
   bool fitsPages(int64_t tokens) const;
   bool fitsRings(int64_t tokens) const;
   int64_t getTileRegisters() const;

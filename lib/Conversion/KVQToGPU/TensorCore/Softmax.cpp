@@ -166,10 +166,10 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
       state.sum[i % 2] = w.fadd(state.sum[i % 2], p);
   if (zeros.empty())
     return;
-  SmallVector<PerColumn> zeroSums(state.zeroSums);
-  if (multipliesValueZeros())
-    zeroSums.assign(plan.value.groups, {w.f32(0), w.f32(0)});
-  for (auto [group, sums] : llvm::enumerate(zeroSums))
+  for (int64_t group = 0; group != plan.value.groups; ++group) {
+    PerColumn sums = {w.f32(0), w.f32(0)};
+    if (!multipliesValueZeros())
+      sums = state.zeroSums[group];
     for (auto [f, fragment] : llvm::enumerate(probabilities))
       for (auto [i, p] : llvm::enumerate(fragment)) {
         Value sum = w.fma(p, zeros[2 * f + i / 2][group], sums[i % 2]);
@@ -177,10 +177,11 @@ void BlockEmitter::addSums(ColumnState &state, const Scores &probabilities,
           sum = w.select(areSeen[f][i], sum, sums[i % 2]);
         sums[i % 2] = sum;
       }
-  if (multipliesValueZeros())
-    addZeroSums(state, zeroSums);
-  else
-    state.zeroSums = zeroSums;
+    if (multipliesValueZeros())
+      addZeroSums(state, group, sums);
+    else
+      state.zeroSums[group] = sums;
+  }
 }
 
 /// The largest scale of a token, f32. An infinite one is not to count, which

@@ -61,16 +61,13 @@ SmallVector<PerColumn> BlockEmitter::getZeroSums(const ColumnState &state) {
   return sums;
 }
 
-/// Adds sums of the lane's tokens for each group to where a lane has those of
-/// its row.
-void BlockEmitter::addZeroSums(ColumnState &state,
-                               ArrayRef<PerColumn> ofGroups) {
-  for (auto [group, sums] : llvm::enumerate(ofGroups)) {
-    Value isOf =
-        w.compare(arith::CmpIPredicate::eq, laneRow, w.i32(int64_t(group)));
-    for (auto [sum, ofLane] : llvm::zip_equal(state.zeroSums.front(), sums))
-      sum = w.select(isOf, w.fadd(sum, w.sumRows(ofLane)), sum);
-  }
+/// Adds a group's sums of the lane's tokens to where a lane has those of its
+/// row.
+void BlockEmitter::addZeroSums(ColumnState &state, int64_t group,
+                               const PerColumn &sums) {
+  Value isRow = w.compare(arith::CmpIPredicate::eq, laneRow, w.i32(group));
+  for (auto [sum, ofLane] : llvm::zip_equal(state.zeroSums.front(), sums))
+    sum = w.select(isRow, w.fadd(sum, w.sumRows(ofLane)), sum);
 }
 
 /// Codes count from their center, so that zeros lack it. Rounded sums have it

@@ -148,9 +148,6 @@ void BlockEmitter::emitValues(WarpState &state,
         sums = w.multiply(of, weights, sums);
       }
     }
-    if (multipliesZeros)
-      multiplyValueZeros(zeroProducts, first.groups.front()[fragment],
-                         state.getValueSlot(), fragment);
     std::array<Words, 2> words =
         loadValueWords(state.getValueSlot(), fragment, part);
     for (auto [i, step] : llvm::enumerate(plan.valueSteps)) {
@@ -163,6 +160,9 @@ void BlockEmitter::emitValues(WarpState &state,
         acc = selectColumns(part, t, sum, acc);
       }
     }
+    if (multipliesZeros)
+      multiplyValueZeros(zeroProducts, first.groups.front()[fragment],
+                         state.getValueSlot(), fragment);
   }
   if (multipliesZeros)
     addZeroProducts(state.tiles.front(), zeroProducts);
