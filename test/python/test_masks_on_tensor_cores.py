@@ -5,6 +5,7 @@ import pytest
 from test_attention_variants import random_variant
 from test_blocks_of_tokens import damage, is_number
 from test_emulated import check, draw_device
+from test_fp8_products import draw_fp8_device
 from test_rotation import oracle_given, random_given
 from test_tensor_cores import FORMATS, KEY_FORMATS, VALUE_FORMATS, Side, draw_pair, format_of, maps
 
@@ -128,7 +129,7 @@ def test_products_of_floats_of_8_bits(name, rng):
     hidden = rng.random((1, heads, 1, tokens)) < 0.3
     hidden[..., places] = rng.random((1, heads, 1, 1)) < 0.6
     q = rng.standard_normal((1, heads, 1, 128)).astype(np.float32)
-    mask, device = as_mask(rng, hidden), draw_device(rng)
+    mask, device = as_mask(rng, hidden), draw_fp8_device(rng)
     print(f"{tokens=}, {places=}, {describe(mask)}, {device}")
     keys, values = (list(side.compiled.dequantize()[:, :, :tokens].astype(np.float64)) for side in (k, v))
     with np.errstate(invalid="ignore"):
