@@ -130,6 +130,31 @@ func.func @tokens_as_work_items(%query: memref<?x64xf32>, %zero: f32) {
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
+// A cache's codes, too, lie in the buffer that rounded floats do.
+func.func @rounded_beside_codes(%query: memref<72x32xf32>, %cache: memref<1024x32xi8>, %out: memref<72x32xf32>) {
+  %codes = memref.alloca() : memref<72x32xi8>
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%query : memref<72x32xf32>) outs(%codes : memref<72x32xi8>) {
+  ^bb0(%x: f32, %old: i8):
+    %y = arith.fptosi %x : f32 to i8
+    linalg.yield %y : i8
+  }
+  %tile = memref.subview %cache[0, 0] [72, 32] [1, 1] : memref<1024x32xi8> to memref<72x32xi8, strided<[32, 1]>>
+  memref.copy %tile, %codes : memref<72x32xi8, strided<[32, 1]>> to memref<72x32xi8>
+  // expected-error @below {{'linalg.generic' op makes float values from the codes of 72 tokens at once, expected at most a tile of 64}}
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%codes : memref<72x32xi8>) outs(%out : memref<72x32xf32>) {
+  ^bb0(%code: i8, %old: f32):
+    %x = arith.sitofp %code : i8 to f32
+    linalg.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
 // Each op that copies.
 func.func @copies(%a: memref<?x64xf16>, %b: memref<?x64xf16>, %c: memref<4096x64xf32>,
                   %d: memref<4096x64xf32>) {

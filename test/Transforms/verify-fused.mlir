@@ -42,6 +42,30 @@ func.func @sum_over_tokens(%p: memref<?xf32>, %codes: memref<?x2048xi8>,
   return
 }
 
+// Codes of a query, by row and group, are no cache's.
+// CHECK-LABEL: func @query_codes
+func.func @query_codes(%query: memref<24x18x32xf32>, %sums: memref<24x18xf32>) {
+  %codes = memref.alloca() : memref<24x18x32xi8>
+  linalg.generic {
+      indexing_maps = [affine_map<(r, g, c) -> (r, g, c)>, affine_map<(r, g, c) -> (r, g, c)>],
+      iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%query : memref<24x18x32xf32>) outs(%codes : memref<24x18x32xi8>) {
+  ^bb0(%x: f32, %out: i8):
+    %y = arith.fptosi %x : f32 to i8
+    linalg.yield %y : i8
+  }
+  linalg.generic {
+      indexing_maps = [affine_map<(r, g, c) -> (r, g, c)>, affine_map<(r, g, c) -> (r, g)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%codes : memref<24x18x32xi8>) outs(%sums : memref<24x18xf32>) {
+  ^bb0(%code: i8, %out: f32):
+    %x = arith.sitofp %code : i8 to f32
+    %y = arith.addf %out, %x : f32
+    linalg.yield %y : f32
+  }
+  return
+}
+
 // A workspace: one part for each work item, as many as there are query tokens.
 // CHECK-LABEL: func @workspace
 func.func @workspace(%query: memref<1x8x?x128xf32>, %zero: f32) -> memref<8x?x128xf32> {
@@ -55,6 +79,20 @@ func.func @workspace(%query: memref<1x8x?x128xf32>, %zero: f32) -> memref<8x?x12
     linalg.fill ins(%zero : f32) outs(%part : memref<2x128xf32, strided<[?, 1], offset: ?>>)
   }
   return %w : memref<8x?x128xf32>
+}
+
+// Who merges splits takes a row of 64 heads of each of 16 at once.
+// CHECK-LABEL: func @merge
+func.func @merge(%query: memref<?x64x128xf32>, %zero: f32) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %query, %c0 : memref<?x64x128xf32>
+  %w = memref.alloc(%n) : memref<16x?x64x128xf32>
+  scf.forall (%i) in (%n) {
+    %part = memref.subview %w[0, %i, 0, 0] [16, 1, 64, 128] [1, 1, 1, 1]
+        : memref<16x?x64x128xf32> to memref<16x64x128xf32, strided<[?, 128, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%part : memref<16x64x128xf32, strided<[?, 128, 1], offset: ?>>)
+  }
+  return
 }
 
 // Copies of a tile, and copies in place, which are none.

@@ -63,6 +63,16 @@ def test_keys_see_the_rounded_query(rng, kind, group):
         assert relative_l2(out, expected(q, k, v)) > 1e-4
 
 
+@pytest.mark.parametrize("dim, rows", [(576, 24), (256, 40)])
+def test_many_query_rows_of_many_groups(rng, dim, rows):
+    """Their integers are more than the tokens of a tile, and are no tokens."""
+    k = filled(rng, "codes = i4, group = [1, 32], scale = f16, layout = #kvq.layout<bias>", 70, dim)
+    v = filled(rng, "codes = none", 70, dim)
+    q = rng.standard_normal((2, 2 * rows, 1, dim), np.float32)
+    out = kvq.attention(q, k, v, query_codes="i8")
+    assert relative_l2(out, expected(rounded_query(q, "i8", 32), k, v)) <= 1e-3
+
+
 def worst_case(q: np.ndarray, k: kvq.Cache, v: kvq.Cache, kind: str) -> np.ndarray:
     """The documented bound on each element of the output, for groups of one token and 16 channels, without windows."""
     scale = 1 / math.sqrt(q.shape[-1])

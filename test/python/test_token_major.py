@@ -3,6 +3,7 @@
 import kvq_mlir as kvq
 import numpy as np
 import pytest
+from kvq_mlir import reference
 from kvq_mlir.metrics import relative_l2
 
 I4 = "codes = i4, group = [1, 32], scale = f16"
@@ -132,6 +133,17 @@ def test_splits_give_threads_work(rng):
     q = rng.standard_normal((1, 8, 1, 64), np.float32)
     assert np.array_equal(kvq.attention(q, k, v, threads=2), kvq.attention(q, k, v, splits=2))
     assert np.array_equal(kvq.attention(q, k, v, splits=3, threads=2), kvq.attention(q, k, v, splits=3))
+
+
+@pytest.mark.parametrize("device", [None, "emulator"])
+def test_many_splits_of_many_heads(device, rng):
+    """Who merges them takes more than is allowed for a tile."""
+    k, v = (kvq.Cache(1, 8, 80, 128, kvq.Format(I4), token_major=True) for _ in "kv")
+    for cache in (k, v):
+        cache.append(rng.standard_normal((1, 8, 70, 128), np.float32))
+    q = rng.standard_normal((1, 64, 1, 128), np.float32)
+    expected = reference.attention(q, *(list(side.dequantize()[:, :, :70].astype(np.float64)) for side in (k, v)))
+    assert relative_l2(kvq.attention(q, k, v, splits=16, device=device), expected) <= 2e-3
 
 
 def test_what_does_not_compose():

@@ -21,15 +21,17 @@ def VerifyFusedPass : Pass<"kvq-verify-fused"> {
     1. makes float values from codes (`kvq.dequantize`, or a structured op with
        codes as an operand) for more than `max-tokens` tokens at once, or tile by
        tile into a buffer of more than `max-bytes`. Codes are 8-bit integers, and
-       integers of up to 32 bits that structured ops make from these. All their
-       axes but the channels (the last axis of the buffer that they lie in)
+       integers of up to 32 bits that structured ops make from these; not those
+       of a buffer that nothing but rounded floats is written to, as a query's
+       are. All their axes but the channels (the last axis of the buffer that they lie in)
        count as tokens. A value summed over tokens spans none, so that a
        contraction with values may read any number of codes.
     2. allocates more than `max-bytes`, or a size without a constant bound. Not
        so the workspaces of split attention and its output: buffers of floats
        whose dynamic extents derive from those of other floats (the query), never
        from lengths, index arguments or codes, and of which only parts within
-       `max-bytes` are used, at positions that induction variables of
+       `max-bytes` are used, or so many times that as the first axis, splits
+       that are merged, is long, at positions that induction variables of
        `scf.forall` give. Nor a buffer of static size that is never written: the
        recent window of a cache whose tokens are all quantized.
     3. copies more than `max-bytes`, or a size without a constant bound:

@@ -46,6 +46,7 @@ struct VerifyFusedPass : kvq::impl::VerifyFusedPassBase<VerifyFusedPass> {
   void runOnOperation() override;
 
 private:
+  void collectRounded(ArrayRef<Operation *> ops);
   void collectCodes(ArrayRef<linalg::LinalgOp> ops);
   bool holdsCodes(Value value);
   bool isWithin(Bound bytes) { return bytes && *bytes <= maxBytes; }
@@ -58,6 +59,9 @@ private:
   bool isWorkspace(Operation *op);
   LogicalResult verifyCopy(Operation *op, Value source, Value target);
 
+  /// Roots of integers that are no cache's: all that writes them rounds floats,
+  /// as those of a query are.
+  DenseSet<Value> rounded;
   /// Roots of integers wider than codes that derive from codes.
   DenseSet<Value> wideCodes;
 };
@@ -81,8 +85,51 @@ static Type getElement(Value value) {
 bool VerifyFusedPass::holdsCodes(Value value) {
   if (!isa<ShapedType>(value.getType()) || !isCodeElement(getElement(value)))
     return false;
-  return getElement(value).getIntOrFloatBitWidth() <= 8 ||
-         wideCodes.contains(getRoot(value));
+  Value root = getRoot(value);
+  return !rounded.contains(root) &&
+         (getElement(value).getIntOrFloatBitWidth() <= 8 ||
+          wideCodes.contains(root));
+}
+
+/// True for a structured op whose operands are floats, apart from its outputs.
+static bool takesFloats(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && llvm::all_of(linalgOp.getDpsInputs(), [](Value input) {
+           return isa<FloatType>(getElement(input));
+         });
+}
+
+/// The tensors and buffers that an op writes to.
+static SmallVector<Value> getWritten(Operation *op) {
+  SmallVector<Value> written;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  if (auto interface = dyn_cast<MemoryEffectOpInterface>(op))
+    interface.getEffects(effects);
+  for (const MemoryEffects::EffectInstance &effect : effects)
+    if (isa<MemoryEffects::Write>(effect.getEffect()) && effect.getValue())
+      written.push_back(effect.getValue());
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+    written.push_back(insert.getDest());
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    llvm::append_range(written, destination.getDpsInits());
+  return written;
+}
+
+void VerifyFusedPass::collectRounded(ArrayRef<Operation *> ops) {
+  rounded.clear();
+  DenseSet<Value> others;
+  for (Operation *op : ops)
+    for (Value written : getWritten(op)) {
+      Value root = getRoot(written);
+      if (!isCodeElement(getElement(root)))
+        continue;
+      bool isOwn =
+          isa_and_nonnull<memref::AllocOp, memref::AllocaOp, tensor::EmptyOp>(
+              root.getDefiningOp());
+      (isOwn && takesFloats(op) ? rounded : others).insert(root);
+    }
+  for (Value root : others)
+    rounded.erase(root);
 }
 
 /// Finds the integers that are made from codes, through any number of ops.
@@ -239,12 +286,20 @@ bool VerifyFusedPass::isWorkspace(Operation *op) {
     if (isa<IndexType>(operand.getType()) &&
         !derivesFrom(operand, isFloatExtent))
       return false;
+  // The first axis is for splits, of which who merges them takes a part each.
+  auto type = cast<ShapedType>(buffer.getType());
+  int64_t splits =
+      type.getRank() == 0 || type.isDynamicDim(0) ? 1 : type.getDimSize(0);
+  auto isPart = [&](memref::SubViewOp part) {
+    Bound bytes = getByteBound(part);
+    return bytes && *bytes <= splits * maxBytes;
+  };
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<memref::DeallocOp, memref::DimOp>(user) ||
         user->hasTrait<OpTrait::ReturnLike>())
       return true;
     auto part = dyn_cast<memref::SubViewOp>(user);
-    return part && isWithin(getByteBound(part)) &&
+    return part && isPart(part) &&
            llvm::all_of(part.getOffsets(), [](Value offset) {
              return derivesFrom(offset, isWorkItem);
            });
@@ -263,7 +318,7 @@ LogicalResult VerifyFusedPass::verifyAllocation(Operation *op) {
          << buffer.getType() << " of " << describe(bytes, "bytes")
          << ", expected at most " << int64_t(maxBytes)
          << ", or a workspace of floats in which each work item has a part "
-            "of that size";
+            "of that size of each split";
 }
 
 //===----------------------------------------------------------------------===//
@@ -317,6 +372,7 @@ void VerifyFusedPass::runOnOperation() {
       structured.push_back(linalgOp);
     return WalkResult::advance();
   });
+  collectRounded(ops);
   collectCodes(structured);
   bool fused = true;
   for (Operation *op : ops)

@@ -514,58 +514,51 @@ void WarpBuilder::syncBlock() { gpu::BarrierOp::create(builder, loc); }
 // Matrices and lanes
 //===----------------------------------------------------------------------===//
 
-FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
-                                const FragmentC &c) {
-  Type f32 = builder.getF32Type();
-  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                               {f32, f32, f32, f32});
-  int64_t shape[] = {16, 8, 16};
+/// Four f32.
+static Type getProductType(OpBuilder &builder) {
+  SmallVector<Type> types(4, builder.getF32Type());
+  return LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+}
+
+FragmentC WarpBuilder::unpackProduct(Value result) {
+  FragmentC product;
+  for (auto [i, element] : llvm::enumerate(product))
+    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
+  return product;
+}
+
+FragmentC WarpBuilder::multiplyPairs(ValueRange a, ValueRange b,
+                                     const FragmentC &c) {
+  int64_t shape[] = {16, 8, 4 * int64_t(a.size())};
   // The op infers f16; bf16 is words to it.
   std::optional<std::array<NVVM::MMATypes, 2>> types;
   if (a.front().getType().isInteger())
     types = {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16};
-  Value result = NVVM::MmaOp::create(
-      builder, loc, type, a, b, c, shape, /*b1Op=*/std::nullopt,
-      /*intOverflow=*/std::nullopt, types,
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  FragmentC product;
-  for (auto [i, element] : llvm::enumerate(product))
-    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
-  return product;
+  return unpackProduct(NVVM::MmaOp::create(
+      builder, loc, getProductType(builder), a, b, c, shape,
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt, types,
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col}));
 }
 
-FragmentC WarpBuilder::multiplyHalves(std::array<Value, 2> a, Value b,
+FragmentC WarpBuilder::multiply(const FragmentA &a, const FragmentB &b,
+                                const FragmentC &c) {
+  return multiplyPairs(a, b, c);
+}
+
+FragmentC WarpBuilder::multiplyHalves(const std::array<Value, 2> &a, Value b,
                                       const FragmentC &c) {
-  Type f32 = builder.getF32Type();
-  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                               {f32, f32, f32, f32});
-  int64_t shape[] = {16, 8, 8};
-  Value result = NVVM::MmaOp::create(
-      builder, loc, type, a, b, c, shape, /*b1Op=*/std::nullopt,
-      /*intOverflow=*/std::nullopt, /*multiplicandPtxTypes=*/std::nullopt,
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  FragmentC product;
-  for (auto [i, element] : llvm::enumerate(product))
-    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
-  return product;
+  return multiplyPairs(a, b, c);
 }
 
 FragmentC WarpBuilder::multiplyFP8(const FragmentA &a, bool isE5M2,
                                    const FragmentB &b, const FragmentC &c) {
-  Type f32 = builder.getF32Type();
-  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                               {f32, f32, f32, f32});
   // NVVM's op has no floats of 8 bits.
   StringRef name = isE5M2 ? "llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e4m3.f32"
                           : "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32";
   SmallVector<Value> operands(a.begin(), a.end());
   llvm::append_range(operands, b);
   llvm::append_range(operands, c);
-  Value result = intrinsic(name, type, operands);
-  FragmentC product;
-  for (auto [i, element] : llvm::enumerate(product))
-    element = LLVM::ExtractValueOp::create(builder, loc, result, int64_t(i));
-  return product;
+  return unpackProduct(intrinsic(name, getProductType(builder), operands));
 }
 
 FragmentA WarpBuilder::onesOfFP8() {

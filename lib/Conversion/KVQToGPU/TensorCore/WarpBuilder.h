@@ -170,11 +170,12 @@ public:
   void syncBlock();
 
   // Matrices and lanes.
-  /// Of pairs of f16, or of words with pairs of bf16.
+  /// 16 x 8 x 16, of pairs of f16, or of words with pairs of bf16.
   FragmentC multiply(const FragmentA &a, const FragmentB &b,
                      const FragmentC &c);
-  /// 16 x 8 x 8, of pairs of f16.
-  FragmentC multiplyHalves(std::array<Value, 2> a, Value b, const FragmentC &c);
+  /// 16 x 8 x 8, of half as many pairs of f16.
+  FragmentC multiplyHalves(const std::array<Value, 2> &a, Value b,
+                           const FragmentC &c);
   /// 16 x 8 x 32, of words of four e4m3, or e5m2 and e4m3.
   FragmentC multiplyFP8(const FragmentA &a, bool isE5M2, const FragmentB &b,
                         const FragmentC &c);
@@ -218,6 +219,8 @@ private:
   Value intrinsic(StringRef name, Type type, ValueRange operands);
   Value inlineAssembly(StringRef text, StringRef constraints,
                        ValueRange operands, bool hasSideEffects);
+  FragmentC multiplyPairs(ValueRange a, ValueRange b, const FragmentC &c);
+  FragmentC unpackProduct(Value result);
   Value sharedPointer(Value address, int64_t offset);
   Value globalPointer(Value address, int64_t offset);
 };
