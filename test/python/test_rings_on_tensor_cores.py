@@ -74,6 +74,17 @@ def test_pages_of_rings(page, copies, rng):
     check_ring(rng, names, ring, [{"page": page, **({} if name == "exact" else {"recent": 7})} for name in names], copies)
 
 
+@pytest.mark.parametrize("tokens", [80, 83, 90, 105, 130, 136])
+def test_sequences_that_end_before_the_ring_begins(tokens, rng):
+    """Steps are counted from where it begins, and whole ones may be before. Keys are exact yet: their steps are short."""
+    names = ["i4 by 128 tokens, 16 channels", str(rng.choice(["i8", "i4 by 32", "ui4 by 32"]))]
+    ring, windows = dict(ring=387, keep_first=131), [dict(exact_first=3, recent=6), dict(exact_first=3, recent=0)]
+    k, v = (Side(format_of(name), 1, 2, CAPACITY, 128, **of, **ring) for name, of in zip(names, windows, strict=True))
+    fill(rng, [k, v], np.array([tokens]), 2, 128)
+    q = rng.standard_normal((1, 8, 1, 128)).astype(np.float32)
+    check(q, k, v, draw_device(rng), {}, splits=1)
+
+
 @pytest.mark.parametrize("copies", COPIES)
 def test_steps_do_not_cross_the_end(copies, rng):
     """Whole steps of a long ring, of which none is copied row by row."""

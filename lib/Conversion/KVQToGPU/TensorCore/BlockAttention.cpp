@@ -389,6 +389,8 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
     Value wholeEnd = w.add(seen.end, 1 - plan.depth * stride - plan.stepTokens);
     return roundUp(w.sub(wholeEnd, wholeFirst), stride);
   };
+  // A step before all tokens: rounds may be before the plan's first token.
+  int64_t none = plan.firstToken % plan.stepTokens - plan.stepTokens;
   SmallVector<Value> carried = {getWholeFirst(common, first)};
   llvm::append_range(carried, state.pack());
   carried = w.buildDoWhile(carried, [&](ValueRange carried) {
@@ -413,15 +415,14 @@ WarpState BlockEmitter::emitSteps(Value first, WarpState state) {
     // The last round, which has no whole steps, says that there is no more.
     Value steps = w.divideUnsigned(
         w.sub(w.min(wholeLast, w.add(round, roundTokens)), round), stride);
-    round = w.select(isLast, w.i32(plan.firstToken - plan.stepTokens), round);
+    round = w.select(isLast, w.i32(none), round);
     steps = w.select(isLast, w.i32(0), steps);
     Value next;
     std::tie(next, inside) = relocate().emitWholeLoop(round, steps, inside);
     relocate().takeOffsetsOff(inside);
     SmallVector<Value> after = {next};
     llvm::append_range(after, inside.pack());
-    Value isMore =
-        w.compare(arith::CmpIPredicate::sge, next, w.i32(plan.firstToken));
+    Value isMore = w.compare(arith::CmpIPredicate::sge, next, w.i32(0));
     return std::pair(isMore, after);
   });
   WarpState after = state;
