@@ -23,9 +23,9 @@ def VerifyFusedPass : Pass<"kvq-verify-fused"> {
        tile into a buffer of more than `max-bytes`. Codes are 8-bit integers, and
        integers of up to 32 bits that structured ops make from these; not those
        of a buffer that nothing but rounded floats is written to, as a query's
-       are. All their axes but the channels (the last axis of the buffer that they lie in)
-       count as tokens. A value summed over tokens spans none, so that a
-       contraction with values may read any number of codes.
+       are. All their axes but the channels (the last axis of the buffer that
+       they lie in) count as tokens. A value summed over tokens spans none, so
+       that a contraction with values may read any number of codes.
     2. allocates more than `max-bytes`, or a size without a constant bound. Not
        so the workspaces of split attention and its output: buffers of floats
        whose dynamic extents derive from those of other floats (the query), never

@@ -169,7 +169,7 @@ public:
   void syncWarp();
   void syncBlock();
 
-  // Matrices and lanes.
+  // WarpMatrices.cpp: matrices and lanes.
   /// 16 x 8 x 16, of pairs of f16, or of words with pairs of bf16.
   FragmentC multiply(const FragmentA &a, const FragmentB &b,
                      const FragmentC &c);
